@@ -1,0 +1,51 @@
+# Every target sets up what it needs from a clean clone: Python 3.11+, pip and make are enough.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@echo "make demo   fit robust and plain policies on bundled data, print a table, write a picture"
+	@echo "make test   run every test"
+	@echo "make lint   style, types and import layers"
+	@echo "make bench  rerun the benchmarks (minutes to hours; results go to benchmarks/results)"
+	@echo "make docs   build the documentation into site/"
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[cli]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/surefoot demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

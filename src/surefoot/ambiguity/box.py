@@ -1,0 +1,76 @@
+"""A box: the support that an adversary may not leave."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surefoot.exceptions import InvalidInputError
+from surefoot.typing import FloatArray
+
+
+def _bounds(name: str, value: Any) -> float | tuple[float, ...]:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} must be a number or one number per column, got {value!r}."
+        ) from error
+    if array.ndim > 1 or array.size == 0:
+        raise InvalidInputError(
+            f"{name} must be a number or one number per column, got shape {array.shape}."
+        )
+    if np.isnan(array).any():
+        raise InvalidInputError(f"{name} must not be NaN, got {value!r}.")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+@dataclass(frozen=True)
+class Box:
+    """All points between ``lower`` and ``upper``, column by column, in the user's units.
+
+    Parameters
+    ----------
+    lower, upper
+        One number, or one for each column; infinities are allowed.
+    outcome
+        Bounds (lower, upper) on the outcome, for balls in which outcomes move too.
+
+    Examples
+    --------
+    >>> Box(0, (1, 2)).arrays(2)
+    (array([0., 0.]), array([1., 2.]))
+    """
+
+    lower: float | tuple[float, ...]
+    upper: float | tuple[float, ...]
+    outcome: tuple[float, float] = (-np.inf, np.inf)
+
+    def __post_init__(self) -> None:
+        """Check that the box is not empty."""
+        object.__setattr__(self, "lower", _bounds("lower", self.lower))
+        object.__setattr__(self, "upper", _bounds("upper", self.upper))
+        outcome = _bounds("outcome", self.outcome)
+        if not isinstance(outcome, tuple) or len(outcome) != 2:
+            raise InvalidInputError(f"outcome must be (lower, upper), got {self.outcome!r}.")
+        object.__setattr__(self, "outcome", outcome)
+        sizes = {len(b) for b in (self.lower, self.upper) if isinstance(b, tuple)}
+        if len(sizes) > 1:
+            raise InvalidInputError(f"lower and upper must have the same length, got {sorted(sizes)}.")
+        empty = (np.asarray(self.lower) > np.asarray(self.upper)).any() or outcome[0] > outcome[1]
+        if empty:
+            raise InvalidInputError(f"lower must be <= upper in every column, got {self!r}.")
+
+    def arrays(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
+        """Return both bounds with one entry for each column."""
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if isinstance(bound, tuple) and len(bound) != n_columns:
+                raise InvalidInputError(
+                    f"{name} must be one number or one per column ({n_columns}), "
+                    f"got {len(bound)} numbers."
+                )
+        lower, upper = (
+            np.broadcast_to(np.asarray(b, dtype=np.float64), n_columns).copy()
+            for b in (self.lower, self.upper)
+        )
+        return lower, upper

@@ -1,0 +1,27 @@
+"""Certificates: what is proved about an answer. Nothing here imports a solver or a kernel."""
+
+from surefoot.certificates.certificate import (
+    Certificate,
+    certify,
+    gap_floor,
+    make_certificate,
+    relative_gap,
+)
+from surefoot.certificates.inner import Response, best_response, order_two_slope
+from surefoot.certificates.lower import lower_bound
+from surefoot.certificates.worst_case import WorstCase, worst_case, worst_case_value
+
+__all__ = [
+    "Certificate",
+    "Response",
+    "WorstCase",
+    "best_response",
+    "certify",
+    "gap_floor",
+    "lower_bound",
+    "make_certificate",
+    "order_two_slope",
+    "relative_gap",
+    "worst_case",
+    "worst_case_value",
+]

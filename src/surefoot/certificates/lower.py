@@ -1,0 +1,269 @@
+"""A lower bound on the best worst case, from slopes alone.
+
+Slopes u_i in [-b, h] describe an adversary: row i sits on the upper piece of the cost with
+probability (u_i + b) / (b + h) and on the lower piece otherwise. If the adversary can move mass so
+that no policy gains to first order, that is E[w x'] = 0 with w the piece's slope, then no policy
+costs less than -E[w y']. Making the given slopes feasible and paying for the moves out of the budget
+is all that happens here, so the bound is valid for any slopes handed in.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from surefoot.problem import AffineProblem
+from surefoot.typing import FloatArray
+
+# Passes of "clip to the box, project on the frozen columns" before the final exact repair.
+PROJECTIONS = 50
+# Halvings of an interval: of the shift that balances slopes, and of the share that can be paid for.
+HALVINGS, SHARE_HALVINGS = 50, 22
+# Reweightings that turn the separable order-2 plan into the order-1 plan.
+REWEIGHTINGS = 30
+# Rounds of Newton's method for the moves of a column.
+NEWTON_ROUNDS = 60
+
+
+def lower_bound(problem: AffineProblem, slopes: FloatArray) -> float:
+    """Return a value that the worst case of no policy can go below.
+
+    Parameters
+    ----------
+    problem
+        The affine problem; its optimum over theta (and t) is what is bounded.
+    slopes
+        Any vector with one entry per row, ideally the slopes at the optimum.
+    """
+    feasible = _balanced(problem, np.clip(slopes, -problem.pieces.down, problem.pieces.up))
+    bound = _boxed_bound(problem, feasible) if problem.boxed else _free_bound(problem, feasible)
+    # Costs are never negative, and with no slope at all the bound is zero.
+    return max(0.0, bound)
+
+
+def _unpriced_columns(problem: AffineProblem) -> FloatArray:
+    """Columns that the adversary cannot move, against which the slopes must balance exactly."""
+    columns = problem.contexts[:, ~problem.movable]
+    if problem.intercept:
+        columns = np.column_stack([np.ones(len(columns)), columns])
+    return columns
+
+
+def _balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
+    """Return slopes in [-b, h] whose weighted products with the unpriced columns vanish."""
+    up, down, weights = problem.pieces.up, problem.pieces.down, problem.weights
+    columns = _unpriced_columns(problem)
+    if columns.shape[1] == 0:
+        return slopes
+    if columns.shape[1] == 1 and problem.intercept:
+        return _zero_mean(slopes, weights, down, up)
+    root = np.sqrt(weights)
+    basis = _column_basis(columns * root[:, None])
+    for _ in range(PROJECTIONS):
+        slopes = _project(slopes, basis, root)
+        outside = max((slopes - up).max(), (-down - slopes).max())
+        if outside <= 0.0:
+            break
+        slopes = np.clip(slopes, -down, up)
+    slopes = _project(slopes, basis, root)
+    # Zero slopes balance and lie inside, so shrinking towards them repairs what is left.
+    excess = max(slopes.max() / up, -slopes.min() / down, 1.0)
+    return np.asarray(slopes / excess)
+
+
+def _column_basis(matrix: FloatArray) -> FloatArray:
+    """Orthonormal basis of the column space; dependent columns are dropped."""
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left[:, sizes > sizes[0] * 1e-10])
+
+
+def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatArray:
+    weighted = root * slopes
+    return np.asarray((weighted - basis @ (basis.T @ weighted)) / root)
+
+
+def _zero_mean(slopes: FloatArray, weights: FloatArray, down: float, up: float) -> FloatArray:
+    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero."""
+    low, high = float(slopes.min() - up), float(slopes.max() + down)
+    for _ in range(HALVINGS):
+        shift = 0.5 * (low + high)
+        if weights @ np.clip(slopes - shift, -down, up) > 0:
+            low = shift
+        else:
+            high = shift
+    balanced = np.clip(slopes - 0.5 * (low + high), -down, up)
+    # What rounding left over is spread where there is room for it.
+    inside = (balanced > -down) & (balanced < up)
+    if inside.any():
+        balanced[inside] -= (weights @ balanced) / weights[inside].sum()
+    return np.clip(balanced, -down, up)
+
+
+def _free_bound(problem: AffineProblem, slopes: FloatArray) -> float:
+    """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(bh + (h-b) mean u)."""
+    up, down, rho = problem.pieces.up, problem.pieces.down, problem.radius
+    weighted = problem.weights * slopes
+    price = float(np.linalg.norm(problem.contexts[:, problem.movable].T @ weighted))
+    gain = -float(weighted @ problem.outcomes)
+    mean = float(weighted.sum())
+
+    def budget(share: float) -> float:
+        if problem.order == 1:
+            return rho * problem.pieces.steepest
+        return rho * math.sqrt(max(up * down + (up - down) * share * mean, 0.0))
+
+    share = _largest_share(lambda share: share * price <= budget(share))
+    if problem.outcome_pull == 0.0:
+        return share * gain
+
+    def with_outcomes(share: float) -> float:
+        """Spend on the outcomes what the contexts leave over."""
+        if problem.order == 1:
+            return share * gain + max(budget(share) - share * price, 0.0) * problem.outcome_pull
+        left = max(budget(share) ** 2 - (share * price) ** 2, 0.0)
+        return share * gain + math.sqrt(left * problem.outcome_pull)
+
+    best = minimize_scalar(
+        lambda s: -with_outcomes(s), bounds=(0.0, share), method="bounded", options={"xatol": 1e-9}
+    )
+    return max(with_outcomes(share), -float(best.fun))
+
+
+def _boxed_bound(problem: AffineProblem, slopes: FloatArray) -> float:
+    """Box support: build the plan of moves column by column and keep the share it can pay for."""
+    gain = -float((problem.weights * slopes) @ problem.outcomes)
+    budget = problem.radius**problem.order
+    share = _largest_share(lambda share: _plan_cost(problem, share * slopes) <= budget)
+    if problem.outcome_pull == 0.0:
+        return share * gain
+
+    def with_outcomes(share: float) -> float:
+        left = budget - _plan_cost(problem, share * slopes)
+        return share * gain + _outcome_gain(problem, share * slopes, left)
+
+    best = minimize_scalar(
+        lambda s: -with_outcomes(s), bounds=(0.0, share), method="bounded", options={"xatol": 1e-4}
+    )
+    return max(with_outcomes(share), -float(best.fun))
+
+
+def _outcome_gain(problem: AffineProblem, slopes: FloatArray, budget: float) -> float:
+    """What moving outcomes against the slopes, inside their bounds, earns for a budget.
+
+    Order 2 moves every outcome in proportion to its slope; order 1 spends on the steeper piece
+    first, because there a unit of transport earns most.
+    """
+    up, down = problem.pieces.up, problem.pieces.down
+    share_up = (slopes + down) / (up + down)
+    low, high = (bound - problem.outcomes for bound in problem.outcome_bounds)
+    atoms = [(up, problem.weights * share_up), (-down, problem.weights * (1.0 - share_up))]
+    groups = [atoms] if problem.order == 2 else [[a] for a in sorted(atoms, key=lambda a: -abs(a[0]))]
+    gain = 0.0
+    for group in groups:
+        earned, spent = _spend(problem, group, low, high, budget)
+        gain, budget = gain + earned, budget - spent
+    return gain
+
+
+def _spend(
+    problem: AffineProblem,
+    atoms: list[tuple[float, FloatArray]],
+    low: FloatArray,
+    high: FloatArray,
+    budget: float,
+) -> tuple[float, float]:
+    """Move the outcomes of these atoms at one pace until the budget is spent: (earned, spent)."""
+
+    def at(pace: float) -> tuple[float, float]:
+        moves = [(w, mass, np.clip(-w * pace, low, high)) for w, mass in atoms]
+        earned = sum(-w * float(mass @ dy) for w, mass, dy in moves)
+        price = sum(float(mass @ np.abs(dy) ** problem.order) for _, mass, dy in moves)
+        return earned, problem.outcome_cost * price
+
+    most = 1.0
+    for _ in range(HALVINGS):
+        if at(most)[1] > budget:
+            break
+        most *= 4.0
+    return at(most * _largest_share(lambda share: at(share * most)[1] <= budget))
+
+
+def _largest_share(affordable: Callable[[float], bool]) -> float:
+    """Largest share in [0, 1] that is affordable; 0 always is."""
+    if affordable(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(SHARE_HALVINGS):
+        share = 0.5 * (low + high)
+        low, high = (share, high) if affordable(share) else (low, share)
+    return low
+
+
+def _plan_cost(problem: AffineProblem, slopes: FloatArray) -> float:
+    """Transport cost of a plan inside the box that makes E[w x'] vanish; infinite if none is found.
+
+    With moves c_i w d_j clipped to the box, each column is one monotone equation in d_j. Equal c_i
+    make the plan optimal for order 2; for order 1 they are reweighted by the length of each move.
+    """
+    up, down = problem.pieces.up, problem.pieces.down
+    share_up = (slopes + down) / (up + down)
+    columns = problem.movable
+    X = problem.contexts[:, columns]
+    low, high = problem.lower[columns] - X, problem.upper[columns] - X
+    # The two atoms of every row, stacked: slope w, probability, room for the move.
+    w = np.concatenate([np.full(len(X), up), np.full(len(X), -down)])[:, None]
+    mass = np.concatenate([problem.weights * share_up, problem.weights * (1.0 - share_up)])
+    low, high = np.vstack([low, low]), np.vstack([high, high])
+    target = -(problem.weights * slopes) @ X
+    lengths = np.ones(len(mass))
+    best = math.inf
+    for _ in range(1 if problem.order == 2 else REWEIGHTINGS):
+        moves = _solve_columns(w * lengths[:, None], w, mass, low, high, target)
+        if moves is None:
+            return best
+        squared = (moves**2).sum(axis=1)
+        if problem.order == 2:
+            return float(mass @ squared)
+        norms = np.sqrt(squared)
+        best = min(best, float(mass @ norms))
+        lengths = norms + 1e-9 * max(float(norms.max()), 1e-300)
+    return best
+
+
+def _solve_columns(
+    pace: FloatArray,
+    w: FloatArray,
+    mass: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    target: FloatArray,
+) -> FloatArray | None:
+    """Find d with sum of mass w clip(pace d, low, high) = target, column by column.
+
+    The left side is piecewise linear and increasing in d (pace and w have one sign), so Newton's
+    method, kept inside a bracket, ends after as many rounds as there are corners to pass.
+    """
+    sign = np.sign(target)
+    need = np.abs(target)
+    push = (mass * w[:, 0])[:, None]
+    inner, outer = np.zeros_like(need), np.full_like(need, np.inf)
+    d = np.zeros_like(need)
+    for _ in range(NEWTON_ROUNDS):
+        free = pace * (sign * d)
+        moves: FloatArray = np.clip(free, low, high)
+        short = need - sign * (push * moves).sum(axis=0)
+        if (np.abs(short) <= 1e-14 * (need + np.finfo(np.float64).tiny)).all():
+            return moves
+        inner = np.where(short > 0, d, inner)
+        outer = np.where(short > 0, outer, np.minimum(outer, d))
+        rate = (push * pace * (free == moves)).sum(axis=0)
+        if ((short > 0) & (rate <= 0) & np.isinf(outer)).any():
+            return None  # every row has reached the box and the columns do not balance yet
+        with np.errstate(divide="ignore", invalid="ignore"):
+            guess = d + short / rate
+        inside = (guess > inner) & (guess < outer)
+        d = np.where(inside, guess, np.where(np.isinf(outer), 2.0 * d, 0.5 * (inner + outer)))
+    moves = np.clip(pace * (sign * inner), low, high)
+    short = need - sign * (push * moves).sum(axis=0)
+    return moves if (np.abs(short) <= 1e-9 * (need + 1e-300)).all() else None

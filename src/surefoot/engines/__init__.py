@@ -1,0 +1,1 @@
+"""Engines: the updates, as readable formulas and as compiled kernels."""

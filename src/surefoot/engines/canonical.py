@@ -1,0 +1,109 @@
+"""The coordinates in which a free affine problem is easiest to solve.
+
+Two changes of variables leave the worst case as it is. Parameters of columns that cannot move are
+free, so movable columns may be projected off them (centring is the special case of an intercept).
+The price of the movable parameters is their Euclidean norm, so movable columns may be rotated: along
+the principal axes each coordinate gets a step of its own, and n < s rows need only n coordinates.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.problem import AffineProblem
+from surefoot.typing import FloatArray
+
+# Directions with less than this share of the largest variance are rounding, not data.
+RANK_SHARE = 1e-13
+# Steps along a principal axis go with 1/sqrt(variance + this share of the largest variance).
+DAMPING_SHARE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Canonical:
+    """Rows in canonical coordinates: first the movable ones, then those without a price.
+
+    Attributes
+    ----------
+    rows
+        Shape (rows, coordinates), C-contiguous.
+    n_priced
+        How many leading coordinates pay the norm.
+    metric
+        Shape (coordinates,): relative step sizes.
+    spans_constant
+        Whether some combination of the unpriced coordinates is the constant 1.
+    """
+
+    rows: FloatArray
+    n_priced: int
+    metric: FloatArray
+    spans_constant: bool
+    rotation: FloatArray
+    from_basis: FloatArray
+    projection: FloatArray
+    constant: FloatArray
+
+    def parameters(self, problem: AffineProblem, coordinates: FloatArray) -> tuple[FloatArray, float]:
+        """Return (theta, intercept) in the problem's own columns."""
+        priced = self.rotation @ coordinates[: self.n_priced]
+        unpriced = self.from_basis @ coordinates[self.n_priced :] - self.projection @ priced
+        theta = np.zeros(len(problem.movable))
+        theta[problem.movable] = priced
+        theta[~problem.movable] = unpriced[int(problem.intercept) :]
+        return theta, float(unpriced[0]) if problem.intercept else 0.0
+
+
+def canonical(problem: AffineProblem) -> Canonical:
+    """Return the canonical coordinates of a problem with free support."""
+    weights = problem.weights
+    root = np.sqrt(weights)[:, None]
+    movable = problem.contexts[:, problem.movable]
+    raw = problem.contexts[:, ~problem.movable]
+    if problem.intercept:
+        raw = np.column_stack([np.ones(len(raw)), raw])
+    basis, from_basis = _orthonormal(raw, root)
+    projection = from_basis @ (basis.T @ (weights[:, None] * movable))
+    if basis.shape[1]:
+        movable = movable - raw @ projection
+    rows, rotation, variances = _principal_axes(movable, root)
+    largest = float(variances.max(initial=0.0))
+    damping = DAMPING_SHARE * largest + np.finfo(np.float64).tiny
+    constant = basis.T @ weights
+    return Canonical(
+        rows=np.ascontiguousarray(np.hstack([rows, basis])),
+        n_priced=rows.shape[1],
+        metric=np.concatenate([1.0 / np.sqrt(variances + damping), np.ones(basis.shape[1])]),
+        spans_constant=bool(np.abs(basis @ constant - 1.0).max(initial=0.0) < 1e-9)
+        and basis.shape[1] > 0,
+        rotation=rotation,
+        from_basis=from_basis,
+        projection=projection,
+        constant=constant,
+    )
+
+
+def _orthonormal(raw: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Basis of the column space, orthonormal under the weights, and the map that makes it."""
+    if raw.shape[1] == 0:
+        return raw, np.zeros((0, 0))
+    _, sizes, right = np.linalg.svd(raw * root, full_matrices=False)
+    kept = sizes > sizes[0] * 1e-10
+    from_basis = right[kept].T / sizes[kept]
+    return raw @ from_basis, from_basis
+
+
+def _principal_axes(columns: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rotate columns to their principal axes: (rows, rotation, variances)."""
+    n, s = columns.shape
+    weighted = columns * root
+    if n > s:
+        variances, rotation = np.linalg.eigh(weighted.T @ weighted)
+        kept = variances > RANK_SHARE * max(float(variances.max(initial=0.0)), 0.0)
+        rotation = rotation[:, kept]
+        return columns @ rotation, rotation, variances[kept]
+    variances, left = np.linalg.eigh(weighted @ weighted.T)
+    kept = variances > RANK_SHARE * max(float(variances.max(initial=0.0)), 0.0)
+    variances, left = variances[kept], left[:, kept]
+    rotation = weighted.T @ left / np.sqrt(variances)
+    return left * np.sqrt(variances) / root, rotation, variances

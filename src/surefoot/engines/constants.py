@@ -1,0 +1,10 @@
+"""Numbers that a kernel and its readable twin must share."""
+
+# The running mean of squared slopes starts as if this many slopes had been seen...
+PRIOR_SLOPES = 10.0
+# ...and never averages over more than this many, so that it can follow a moving policy.
+SLOPE_WINDOW = 10_000.0
+# A step of the log-multiplier: this many units over the root of its summed squared gradients.
+LOG_STEP = 1.0
+# Policies are averaged once in this many steps: neighbours are too alike to count each.
+AVERAGE_EVERY = 16

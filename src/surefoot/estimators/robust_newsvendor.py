@@ -1,0 +1,70 @@
+"""The two-line way in: how much to order."""
+
+from collections.abc import Sequence
+
+from surefoot.ambiguity import WassersteinBall
+from surefoot.costs import Newsvendor
+from surefoot.estimators.base import Recipe, RobustEstimator
+from surefoot.policies import Linear
+from surefoot.solvers import DASGD, Solver
+
+
+class RobustNewsvendor(RobustEstimator):
+    """How much to order, given what is known beforehand.
+
+    Parameters
+    ----------
+    backorder, holding
+        Cost per unit short and per unit left over; one number, or one for each product.
+    radius
+        "auto" chooses it by cross-validation; a number is in standard deviations of the columns.
+    order
+        Order of the Wasserstein distance, 1 or 2.
+    intercept
+        Whether the order has a constant part.
+    frozen
+        Columns (names or positions) that an adversary cannot move: categories, calendar flags.
+    solver
+        None is ``DASGD()``.
+    random_state
+        A whole number; the fit depends on it and on the data alone.
+
+    Examples
+    --------
+    >>> from surefoot import RobustNewsvendor
+    >>> from surefoot.datasets import synthetic
+    >>> data = synthetic(n=50, s=10, seed=0)
+    >>> model = RobustNewsvendor(backorder=1.0, holding=0.2).fit(data.X, data.y)
+    >>> orders = model.predict(data.X_test)
+    >>> model.cost(data.X_test, data.y_test) < 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        backorder: float | Sequence[float] = 1.0,
+        holding: float | Sequence[float] = 0.2,
+        *,
+        radius: float | str = "auto",
+        order: int = 2,
+        intercept: bool = True,
+        frozen: Sequence[str | int] = (),
+        solver: Solver | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.backorder = backorder
+        self.holding = holding
+        self.radius = radius
+        self.order = order
+        self.intercept = intercept
+        self.frozen = frozen
+        self.solver = solver
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            cost=Newsvendor(self.backorder, self.holding),
+            policy=Linear(intercept=self.intercept),
+            ball=WassersteinBall(self.radius, order=self.order, frozen=self.frozen),
+            solver=DASGD() if self.solver is None else self.solver,
+        ).checked()

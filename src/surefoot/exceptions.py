@@ -1,0 +1,44 @@
+"""One family of errors and warnings.
+
+Every message has one shape: what, allowed, got. ``radius must be >= 0, got -1.0.``
+"""
+
+
+class SurefootError(Exception):
+    """Base of every error that Surefoot raises on purpose."""
+
+
+class InvalidInputError(SurefootError, ValueError):
+    """A value that the user handed in is not allowed."""
+
+
+class InvalidTypeError(SurefootError, TypeError):
+    """An object that the user handed in is of the wrong kind."""
+
+
+class UnsupportedProblemError(SurefootError, ValueError):
+    """The chosen solver cannot treat the problem; the message says why and what can."""
+
+
+class UnboundedProblemError(SurefootError, ValueError):
+    """The worst-case cost has no finite minimum."""
+
+
+class MissingExtraError(SurefootError, ImportError):
+    """An optional package is needed; the message names the install command."""
+
+
+class ModelFileError(SurefootError, ValueError):
+    """A model file cannot be read: truncated, foreign, of a newer version or changed."""
+
+
+class SurefootWarning(UserWarning):
+    """Base of every warning that Surefoot issues on purpose."""
+
+
+class ConvergenceWarning(SurefootWarning):
+    """A solver stopped before its certified gap reached the tolerance."""
+
+
+class DataWarning(SurefootWarning):
+    """The data are usable, but something about them deserves a look."""

@@ -1,0 +1,127 @@
+"""The empirical distribution of past pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.nominals.base import Nominal
+from surefoot.typing import ArrayLike, FloatArray
+from surefoot.validation import context_matrix, outcome_matrix, weight_vector
+
+
+def _merge_equal_rows(
+    contexts: FloatArray, outcomes: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Order rows by value, join equal rows and add their weights.
+
+    Afterwards a row repeated k times and a row of weight k are the same thing to the last bit,
+    and the order in which rows arrived is forgotten. Most data have distinct outcomes, and sorting
+    one column settles those; only rows that share their outcome are compared whole.
+    """
+    order = np.argsort(outcomes[:, 0], kind="stable")
+    first = outcomes[order, 0]
+    tied = np.zeros(len(first), dtype=bool)
+    tied[1:] |= first[1:] == first[:-1]
+    tied[:-1] |= first[1:] == first[:-1]
+    if tied.any():
+        rows = order[tied]
+        keys = np.hstack([outcomes[rows], contexts[rows]])
+        order[tied] = rows[np.lexsort(keys.T[::-1])]
+        contexts, outcomes, weights = contexts[order], outcomes[order], weights[order]
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = (outcomes[1:] != outcomes[:-1]).any(axis=1) | (contexts[1:] != contexts[:-1]).any(
+            axis=1
+        )
+        starts = np.flatnonzero(fresh)
+        return contexts[starts], outcomes[starts], np.add.reduceat(weights, starts)
+    return contexts[order], outcomes[order], weights[order]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Empirical(Nominal):
+    """Q puts weight w_i on the past pair (x_i, y_i).
+
+    Parameters
+    ----------
+    contexts
+        Shape (rows, columns); an array or a data frame of numbers.
+    outcomes
+        Shape (rows,) or (rows, products).
+    sample_weight
+        Non-negative, one per row; None means equal weights. Weights are scaled to sum to one.
+    names
+        Column names; None takes those of a data frame.
+
+    Examples
+    --------
+    >>> Empirical([[1.0], [2.0], [2.0]], [3.0, 4.0, 4.0])
+    Empirical(3 rows, 1 column, 1 product)
+    >>> Empirical([[1.0], [2.0], [2.0]], [3.0, 4.0, 4.0]).distinct().weights
+    array([0.33333333, 0.66666667])
+    """
+
+    contexts: FloatArray
+    outcomes: FloatArray
+    weights: FloatArray
+    weighted: bool
+    names: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        contexts: ArrayLike,
+        outcomes: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        columns = getattr(contexts, "columns", None) if names is None else names
+        X = context_matrix("X", contexts)
+        arrays = {
+            "contexts": X,
+            "outcomes": outcome_matrix("y", outcomes, len(X)),
+            "weights": weight_vector("sample_weight", sample_weight, len(X)),
+        }
+        for key, array in arrays.items():
+            array.flags.writeable = False  # a checked copy: the user's own array stays theirs
+            object.__setattr__(self, key, array)
+        object.__setattr__(self, "weighted", sample_weight is not None)
+        object.__setattr__(self, "names", None if columns is None else tuple(map(str, columns)))
+
+    def __repr__(self) -> str:
+        """Print sizes, not data."""
+
+        def count(number: int, word: str) -> str:
+            return f"{number} {word}{'s'[: number != 1]}"
+
+        parts = [
+            count(len(self.contexts), "row"),
+            count(self.n_columns, "column"),
+            count(self.n_products, "product"),
+        ]
+        if self.weighted:
+            parts.append("weighted")
+        return f"Empirical({', '.join(parts)})"
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return int(self.contexts.shape[1])
+
+    @property
+    def n_products(self) -> int:
+        """How many products an outcome has."""
+        return int(self.outcomes.shape[1])
+
+    def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+        """Draw rows with replacement, each with its weight."""
+        rows = rng.choice(len(self.weights), size=size, p=self.weights)
+        return self.contexts[rows], self.outcomes[rows]
+
+    def distinct(self) -> "Empirical":
+        """Return the same distribution with ordered, distinct rows of positive weight."""
+        kept = self.weights > 0
+        X, y, weights = self.contexts, self.outcomes, self.weights
+        if not kept.all():
+            X, y, weights = X[kept], y[kept], weights[kept]
+        return Empirical(*_merge_equal_rows(X, y, weights))

@@ -1,0 +1,256 @@
+"""Problems with an affine policy and a kinked cost, as plain scaled arrays.
+
+Every exact formula, certificate and compiled kernel speaks about this form: one product, contexts
+already divided by the column scale, one weight for each distinct row.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from surefoot.costs import ConvexPiecewiseCost, Pieces
+from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear, LinearParameters
+from surefoot.problem.problem import Problem
+from surefoot.typing import BoolArray, FloatArray, IntArray
+
+# A column whose spread is this small a share of its size is constant but for rounding.
+CONSTANT_COLUMN = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class AffineProblem:
+    """One product of an affine problem, in scaled units.
+
+    The policy is z = theta'x + t with r = z - y, and the cost psi(r) = max(h r, -b r).
+
+    Attributes
+    ----------
+    contexts
+        Shape (rows, columns), divided by ``scale``.
+    outcomes, weights
+        Shape (rows,); weights are positive and sum to one.
+    movable
+        Shape (columns,): which columns the adversary may move.
+    lower, upper
+        Shape (columns,): the support, in scaled units.
+    outcome_bounds
+        Support of the outcome.
+    scale
+        Shape (columns,): what the contexts were divided by.
+    """
+
+    contexts: FloatArray
+    outcomes: FloatArray
+    weights: FloatArray
+    movable: BoolArray
+    intercept: bool
+    pieces: Pieces
+    radius: float
+    order: int
+    outcome_cost: float
+    lower: FloatArray
+    upper: FloatArray
+    outcome_bounds: tuple[float, float]
+    scale: FloatArray
+
+    @property
+    def boxed(self) -> bool:
+        """Whether the support stops the adversary anywhere."""
+        held = (
+            np.isfinite(self.lower[self.movable]).any() or np.isfinite(self.upper[self.movable]).any()
+        )
+        outcome_held = math.isfinite(self.outcome_cost) and any(
+            math.isfinite(bound) for bound in self.outcome_bounds
+        )
+        return bool(held) or outcome_held
+
+    @property
+    def outcome_pull(self) -> float:
+        """1/kappa, zero when outcomes cannot move."""
+        return 1.0 / self.outcome_cost
+
+    @property
+    def slope_constant(self) -> float:
+        """Cost per unit of radius and of ||theta||: G for order 1, sqrt(b h) for order 2."""
+        return self.pieces.steepest if self.order == 1 else self.pieces.geometric
+
+    def reach(self, theta: FloatArray) -> float:
+        """How far the cost moves per unit of transport: ||theta|| joined with the outcome's share.
+
+        max(||theta||, 1/kappa) for order 1, sqrt(||theta||^2 + 1/kappa) for order 2, over
+        movable columns.
+        """
+        m = float(np.linalg.norm(theta[self.movable]))
+        if self.order == 1:
+            return max(m, self.outcome_pull)
+        return math.sqrt(m * m + self.outcome_pull)
+
+    def residuals(self, theta: FloatArray, intercept: float) -> FloatArray:
+        """Return r = theta'x + t - y for each row."""
+        return np.asarray(self.contexts @ theta + (intercept - self.outcomes))
+
+    def constant_order(self) -> tuple[float, FloatArray]:
+        """Return the best constant decision and its slopes u, which sum to zero under the weights.
+
+        The decision is the outcome quantile at b / (b + h) (sample average approximation). Slopes
+        are h below it and -b above it; rows that lie on it share what makes the sum zero.
+        """
+        b, h = self.pieces.down, self.pieces.up
+        order = np.argsort(self.outcomes, kind="stable")
+        covered = np.cumsum(self.weights[order])
+        # The slack keeps a quantile that falls on a row at that row, whatever the rounding.
+        at = int(np.searchsorted(covered, self.pieces.quantile - 1e-12))
+        decision = float(self.outcomes[order[min(at, len(order) - 1)]])
+        slopes = np.where(self.outcomes < decision, h, -b).astype(np.float64)
+        tied = self.outcomes == decision
+        slopes[tied] = 0.0
+        slopes[tied] = -float(self.weights @ slopes) / float(self.weights[tied].sum())
+        return decision, slopes
+
+    def collapse_radius(self) -> float:
+        """Return rho_max: from this radius on, the best policy with intercept is constant.
+
+        ||X'u|| / C with u the slopes of the constant order, X centred, C the slope constant. Exact
+        for a free support and no frozen columns; otherwise the right scale for a grid of radii.
+        """
+        _, slopes = self.constant_order()
+        weighted = self.weights * slopes
+        gradient = self.contexts[:, self.movable].T @ weighted
+        return float(np.linalg.norm(gradient)) / self.slope_constant
+
+    def at_radius(self, radius: float) -> "AffineProblem":
+        """Return the same problem with another radius."""
+        return replace(self, radius=radius)
+
+    def subset(self, rows: IntArray) -> "AffineProblem":
+        """Return the problem on some of the rows, in the same units."""
+        weights = self.weights[rows]
+        return replace(
+            self,
+            contexts=np.ascontiguousarray(self.contexts[rows]),
+            outcomes=self.outcomes[rows],
+            weights=weights / weights.sum(),
+        )
+
+
+def _affine_parts(problem: Problem) -> tuple[Linear, ConvexPiecewiseCost, Empirical]:
+    """Return policy, cost and nominal as the classes that the affine form needs, or refuse."""
+    policy, cost, nominal = problem.policy, problem.cost, problem.nominal
+    if (
+        isinstance(policy, Linear)
+        and isinstance(cost, ConvexPiecewiseCost)
+        and isinstance(nominal, Empirical)
+    ):
+        return policy, cost, nominal
+    raise UnsupportedProblemError(f"The problem has no affine form: {why_not_affine(problem)}.")
+
+
+def why_not_affine(problem: Problem) -> str | None:
+    """Return why the problem has no affine form, or None if it has one."""
+    if not isinstance(problem.policy, Linear):
+        return f"it needs a Linear policy, got {type(problem.policy).__name__}"
+    if not isinstance(problem.cost, ConvexPiecewiseCost):
+        return f"it needs a kinked cost such as Newsvendor, got {type(problem.cost).__name__}"
+    if not isinstance(problem.nominal, Empirical):
+        return f"it needs an Empirical nominal, got {type(problem.nominal).__name__}"
+    return None
+
+
+def column_scale(contexts: FloatArray, weights: FloatArray, scale: bool) -> FloatArray:
+    """Return what each column is divided by; 1 for constant columns and when not scaling."""
+    if not scale:
+        return np.ones(contexts.shape[1])
+    mean = weights @ contexts
+    spread = np.sqrt(np.maximum(weights @ (contexts - mean) ** 2, 0.0))
+    size = np.maximum(np.abs(contexts).max(axis=0), np.finfo(np.float64).tiny)
+    return np.where(spread > CONSTANT_COLUMN * size, spread, 1.0)
+
+
+def constant_columns(contexts: FloatArray) -> BoolArray:
+    """Return which columns hold one value only, but for rounding."""
+    size = np.abs(contexts).max(axis=0)
+    return np.asarray(np.ptp(contexts, axis=0) <= CONSTANT_COLUMN * size)
+
+
+def affine_problems(
+    problem: Problem, scale: FloatArray | None = None, movable: BoolArray | None = None
+) -> tuple[AffineProblem, ...]:
+    """Return the problem as one affine problem for each product.
+
+    Parameters
+    ----------
+    problem
+        A problem with a Linear policy, a kinked cost and an Empirical nominal.
+    scale, movable
+        The column scale and the columns that move, for example those of an earlier fit; None
+        finds them from the nominal.
+    """
+    policy, cost, given = _affine_parts(problem)
+    ball, nominal = problem.ball, given.distinct()
+    features = policy.transform(nominal.contexts)
+    if movable is None:
+        names = given.names if policy.features is None else None
+        movable = ~ball.frozen_mask(features.shape[1], names)
+        if ball.scale:
+            # Without a spread there is nothing to measure a move in: it acts as an intercept.
+            movable &= ~constant_columns(features)
+    if scale is None:
+        scale = column_scale(features, nominal.weights, ball.scale)
+    lower, upper, outcome_bounds = _support(problem, features, nominal.outcomes)
+    scaled = np.ascontiguousarray(features / scale)
+    return tuple(
+        AffineProblem(
+            contexts=scaled,
+            outcomes=np.ascontiguousarray(nominal.outcomes[:, j]),
+            weights=nominal.weights,
+            movable=movable,
+            intercept=policy.intercept,
+            pieces=pieces,
+            radius=problem.radius,
+            order=ball.order,
+            outcome_cost=ball.outcome_cost,
+            lower=lower / scale,
+            upper=upper / scale,
+            outcome_bounds=outcome_bounds,
+            scale=scale,
+        )
+        for j, pieces in enumerate(cost.pieces(nominal.n_products))
+    )
+
+
+def _support(
+    problem: Problem, features: FloatArray, outcomes: FloatArray
+) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
+    """Return the box in the user's units, after checking that the nominal lies inside."""
+    n_columns = features.shape[1]
+    box = problem.ball.support
+    if box is None:
+        return np.full(n_columns, -np.inf), np.full(n_columns, np.inf), (-np.inf, np.inf)
+    lower, upper = box.arrays(n_columns)
+    outside = (features < lower) | (features > upper)
+    if outside.any():
+        column = int(np.argwhere(outside)[0, 1])
+        raise InvalidInputError(
+            f"support must contain every context, got column {column} with values in "
+            f"[{features[:, column].min():g}, {features[:, column].max():g}] and a box "
+            f"[{lower[column]:g}, {upper[column]:g}]."
+        )
+    if math.isfinite(problem.ball.outcome_cost):
+        low, high = box.outcome
+        if outcomes.min() < low or outcomes.max() > high:
+            raise InvalidInputError(
+                f"support must contain every outcome, got values in [{outcomes.min():g}, "
+                f"{outcomes.max():g}] and bounds [{low:g}, {high:g}]."
+            )
+    return lower, upper, box.outcome
+
+
+def user_parameters(
+    problems: tuple[AffineProblem, ...], solutions: tuple[tuple[FloatArray, float], ...]
+) -> LinearParameters:
+    """Return scaled (theta, intercept) of each product as parameters in the user's units."""
+    theta = np.stack([th / p.scale for p, (th, _) in zip(problems, solutions, strict=True)], axis=1)
+    return LinearParameters(theta=theta, intercept=np.array([t for _, t in solutions]))

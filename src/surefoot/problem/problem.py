@@ -1,0 +1,63 @@
+"""The question, without an algorithm."""
+
+from dataclasses import dataclass
+
+from surefoot.ambiguity import WassersteinBall
+from surefoot.costs import Cost
+from surefoot.exceptions import InvalidInputError
+from surefoot.nominals import Nominal
+from surefoot.policies import Policy
+from surefoot.validation import check_instance
+
+
+@dataclass(frozen=True)
+class Problem:
+    r"""Choose the policy whose worst expected cost over the ball is smallest.
+
+    .. math:: \min_\theta \sup_{P: W_p(P, Q) \le \rho} E_P[c(f(\theta; X), Y)]
+
+    Parameters
+    ----------
+    cost
+        c, for example ``Newsvendor(backorder=1.0, holding=0.2)``.
+    policy
+        f, for example ``Linear()``.
+    nominal
+        Q, for example ``Empirical(X, y)``.
+    ball
+        The radius and geometry, for example ``WassersteinBall(radius=0.3)``.
+
+    Examples
+    --------
+    >>> from surefoot.costs import Newsvendor
+    >>> from surefoot.nominals import Empirical
+    >>> from surefoot.policies import Linear
+    >>> Problem(Newsvendor(1.0, 0.2), Linear(), Empirical([[1.0], [2.0]], [3.0, 4.0]),
+    ...         WassersteinBall(0.3)).nominal
+    Empirical(2 rows, 1 column, 1 product)
+    """
+
+    cost: Cost
+    policy: Policy
+    nominal: Nominal
+    ball: WassersteinBall
+
+    def __post_init__(self) -> None:
+        """Check the parts and that they fit each other."""
+        check_instance("cost", self.cost, Cost, "a cost such as Newsvendor(1.0, 0.2)")
+        check_instance("policy", self.policy, Policy, "a policy such as Linear()")
+        check_instance("nominal", self.nominal, Nominal, "a nominal such as Empirical(X, y)")
+        check_instance("ball", self.ball, WassersteinBall, "a WassersteinBall")
+        if isinstance(self.ball.radius, str):
+            raise InvalidInputError(
+                f"radius must be a number in a Problem, got {self.ball.radius!r}: "
+                "an estimator chooses it, for example RobustPolicy(cost).fit(X, y)."
+            )
+        reason = self.cost.why_not(self.nominal.n_products)
+        if reason is not None:
+            raise InvalidInputError(reason)
+
+    @property
+    def radius(self) -> float:
+        """The radius, as the number that it must be here."""
+        return float(self.ball.radius)

@@ -1,0 +1,175 @@
+"""Checks of what users hand in. One message shape: what, allowed, got."""
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.typing import ArrayLike, FloatArray
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    finite: bool = True,
+) -> float:
+    """Return ``value`` as a float, or refuse it by name.
+
+    >>> check_number("radius", 0.5, at_least=0)
+    0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidTypeError(f"{name} must be a number, got {value!r}.")
+    number = float(value)
+    if at_least is not None and not number >= at_least:
+        raise InvalidInputError(f"{name} must be >= {at_least:g}, got {number}.")
+    if above is not None and not number > above:
+        raise InvalidInputError(f"{name} must be > {above:g}, got {number}.")
+    if math.isnan(number) or (finite and math.isinf(number)):
+        raise InvalidInputError(f"{name} must be finite, got {number}.")
+    return number
+
+
+def check_integer(name: str, value: Any, *, at_least: int) -> int:
+    """Return ``value`` as an int, or refuse it by name.
+
+    >>> check_integer("max_steps", 10, at_least=1)
+    10
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InvalidTypeError(f"{name} must be a whole number, got {value!r}.")
+    if value < at_least:
+        raise InvalidInputError(f"{name} must be >= {at_least}, got {value}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """Return ``value`` if it is one of ``allowed``, or list what is.
+
+    >>> check_choice("order", 2, (1, 2))
+    2
+    """
+    options = tuple(allowed)
+    if isinstance(value, bool) or value not in options:
+        listed = " or ".join(repr(option) for option in options)
+        raise InvalidInputError(f"{name} must be {listed}, got {value!r}.")
+    return value
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False.
+
+    >>> check_flag("intercept", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidTypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example: str) -> None:
+    """Refuse an object of the wrong kind, with an example of a right one."""
+    if not isinstance(value, kind):
+        raise InvalidTypeError(f"{name} must be {example}, got {value!r}.")
+
+
+def numeric_array(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as a finite float64 array of any shape.
+
+    >>> numeric_array("y", [1, 2])
+    array([1., 2.])
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a rectangular array, got {error}.") from error
+    if array.dtype.kind == "c":
+        raise InvalidInputError(f"{name} must be real, got complex data.")
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"{name} must be numeric, got values of type {array.dtype} ({error})."
+            ) from error
+    array = array.astype(np.float64)
+    check_finite(name, array)
+    return array
+
+
+def check_finite(name: str, array: FloatArray, columns: Iterable[str] | None = None) -> None:
+    """Refuse NaN and infinity, naming the first row and column where one stands."""
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    where = np.argwhere(~finite)[0]
+    got = "NaN" if np.isnan(array[tuple(where)]) else "infinity"
+    place = f"row {where[0]}" if array.ndim else "the value"
+    if array.ndim > 1:
+        label = list(columns)[where[1]] if columns is not None else where[1]
+        place += f", column {label!r}"
+    raise InvalidInputError(f"{name} must be finite (no NaN, no infinity), got {got} in {place}.")
+
+
+def context_matrix(name: str, values: ArrayLike) -> FloatArray:
+    """Return contexts as a finite float64 matrix (rows, columns) with at least one of each.
+
+    >>> context_matrix("X", [[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    array = numeric_array(name, values)
+    if array.ndim != 2:
+        raise InvalidInputError(
+            f"{name} must be a matrix (rows, columns), got an array of shape {array.shape}."
+        )
+    if 0 in array.shape:
+        raise InvalidInputError(
+            f"{name} must have at least one row and one column, got shape {array.shape}."
+        )
+    return np.ascontiguousarray(array)
+
+
+def outcome_matrix(name: str, values: ArrayLike, rows: int) -> FloatArray:
+    """Return outcomes as a float64 matrix (rows, products); a vector is one product.
+
+    >>> outcome_matrix("y", [1.0, 2.0], rows=2).shape
+    (2, 1)
+    """
+    array = numeric_array(name, values)
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise InvalidInputError(
+            f"{name} must have shape (rows,) or (rows, products), got shape {array.shape}."
+        )
+    if array.shape[0] != rows:
+        raise InvalidInputError(
+            f"{name} must have one row per row of X ({rows}), got {array.shape[0]}."
+        )
+    return np.ascontiguousarray(array.reshape(rows, -1))
+
+
+def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
+    """Return sample weights scaled to sum to one; ``None`` means equal weights.
+
+    >>> weight_vector("sample_weight", [1, 3], rows=2)
+    array([0.25, 0.75])
+    """
+    if values is None:
+        return np.full(rows, 1.0 / rows)
+    array = numeric_array(name, values)
+    if array.ndim == 0:
+        array = np.full(rows, float(array))
+    if array.shape != (rows,):
+        raise InvalidInputError(
+            f"{name} must have one entry per row of X ({rows}), got shape {array.shape}."
+        )
+    if (array < 0).any():
+        raise InvalidInputError(f"{name} must be >= 0, got {array.min()}.")
+    if not array.sum() > 0:
+        raise InvalidInputError(f"{name} must have a positive sum, got all zeros.")
+    return np.asarray(array / array.sum())
