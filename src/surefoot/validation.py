@@ -26,7 +26,10 @@ def check_number(
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidTypeError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise InvalidInputError(f"{name} must fit in a float, got a larger number.") from error
     if at_least is not None and not number >= at_least:
         raise InvalidInputError(f"{name} must be >= {at_least:g}, got {number}.")
     if above is not None and not number > above:
@@ -56,7 +59,7 @@ def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     2
     """
     options = tuple(allowed)
-    if isinstance(value, bool) or value not in options:
+    if isinstance(value, bool | np.bool_) or value not in options:
         listed = " or ".join(repr(option) for option in options)
         raise InvalidInputError(f"{name} must be {listed}, got {value!r}.")
     return value
@@ -79,26 +82,40 @@ def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example
         raise InvalidTypeError(f"{name} must be {example}, got {value!r}.")
 
 
-def numeric_array(name: str, values: ArrayLike) -> FloatArray:
-    """Return ``values`` as a finite float64 array of any shape.
+def real_array(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as a float64 array of any shape, in a copy; NaN and infinity may stay.
 
-    >>> numeric_array("y", [1, 2])
-    array([1., 2.])
+    >>> real_array("lower", [1, -math.inf])
+    array([  1., -inf])
     """
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidInputError(f"{name} must be a rectangular array, got {error}.") from error
+        raise InvalidInputError(
+            f"{name} must be a rectangular array, got rows of different lengths."
+        ) from error
     if array.dtype.kind == "c":
         raise InvalidInputError(f"{name} must be real, got complex data.")
     if array.dtype.kind not in "biuf":
+        # NumPy would read digits as numbers and dates as days or nanoseconds since 1970.
+        if array.dtype.kind in "USTmM" or any(isinstance(v, str | bytes) for v in array.reshape(-1)):
+            raise InvalidInputError(f"{name} must be numeric, got text or dates ({array.dtype}).")
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(
                 f"{name} must be numeric, got values of type {array.dtype} ({error})."
             ) from error
-    array = array.astype(np.float64)
+    return array.astype(np.float64)
+
+
+def numeric_array(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as a finite float64 array of any shape, in a copy.
+
+    >>> numeric_array("y", [1, 2])
+    array([1., 2.])
+    """
+    array = real_array(name, values)
     check_finite(name, array)
     return array
 
@@ -112,7 +129,7 @@ def check_finite(name: str, array: FloatArray, columns: Iterable[str] | None = N
     got = "NaN" if np.isnan(array[tuple(where)]) else "infinity"
     place = f"row {where[0]}" if array.ndim else "the value"
     if array.ndim > 1:
-        label = list(columns)[where[1]] if columns is not None else where[1]
+        label = list(columns)[where[1]] if columns is not None else int(where[1])
         place += f", column {label!r}"
     raise InvalidInputError(f"{name} must be finite (no NaN, no infinity), got {got} in {place}.")
 
@@ -153,14 +170,14 @@ def outcome_matrix(name: str, values: ArrayLike, rows: int) -> FloatArray:
     return np.ascontiguousarray(array.reshape(rows, -1))
 
 
-def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
-    """Return sample weights scaled to sum to one; ``None`` means equal weights.
+def mass_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
+    """Return sample weights as they were given, checked; ``None`` means one for each row.
 
-    >>> weight_vector("sample_weight", [1, 3], rows=2)
-    array([0.25, 0.75])
+    >>> mass_vector("sample_weight", [1, 3], rows=2)
+    array([1., 3.])
     """
     if values is None:
-        return np.full(rows, 1.0 / rows)
+        return np.ones(rows)
     array = numeric_array(name, values)
     if array.ndim == 0:
         array = np.full(rows, float(array))
@@ -170,6 +187,20 @@ def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
         )
     if (array < 0).any():
         raise InvalidInputError(f"{name} must be >= 0, got {array.min()}.")
-    if not array.sum() > 0:
+    if not array.any():
         raise InvalidInputError(f"{name} must have a positive sum, got all zeros.")
-    return np.asarray(array / array.sum())
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not np.isfinite(total):
+        raise InvalidInputError(f"{name} must have a finite sum, got entries up to {array.max()}.")
+    return array
+
+
+def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
+    """Return sample weights scaled to sum to one; ``None`` means equal weights.
+
+    >>> weight_vector("sample_weight", [1, 3], rows=2)
+    array([0.25, 0.75])
+    """
+    masses = mass_vector(name, values, rows)
+    return np.asarray(masses / masses.sum())

@@ -1,15 +1,30 @@
 """The Wasserstein ball: which distributions the policy must withstand."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from surefoot.ambiguity.box import Box
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import BoolArray
 from surefoot.validation import check_choice, check_flag, check_instance, check_number
+
+
+def _columns(frozen: Any) -> tuple[str | int, ...]:
+    """Names and positions as plain text and integers; anything else is left to ``frozen_mask``."""
+    if isinstance(frozen, str):
+        raise InvalidInputError(
+            f"frozen must be a sequence of columns such as ({frozen!r},), got the text {frozen!r}."
+        )
+    if not isinstance(frozen, Iterable):
+        raise InvalidTypeError(
+            f"frozen must be a sequence of columns such as (0, 'holiday'), got {frozen!r}."
+        )
+    # NumPy's own integers and text would print as np.int64(0), and no longer read back.
+    return tuple(column.item() if isinstance(column, np.generic) else column for column in frozen)
 
 
 @dataclass(frozen=True)
@@ -73,12 +88,7 @@ class WassersteinBall:
         )
         if self.support is not None:
             check_instance("support", self.support, Box, "a Box or None")
-        if isinstance(self.frozen, str):
-            raise InvalidInputError(
-                f"frozen must be a sequence of columns such as ({self.frozen!r},), "
-                f"got the text {self.frozen!r}."
-            )
-        object.__setattr__(self, "frozen", tuple(self.frozen))
+        object.__setattr__(self, "frozen", _columns(self.frozen))
         object.__setattr__(self, "scale", check_flag("scale", self.scale))
 
     def frozen_mask(self, n_columns: int, names: Sequence[str] | None = None) -> BoolArray:
@@ -95,8 +105,8 @@ class WassersteinBall:
                     raise InvalidInputError(
                         f"frozen must name columns of X ({', '.join(names)}), got {column!r}."
                     )
-                mask[list(names).index(column)] = True
-            elif isinstance(column, int | np.integer) and -n_columns <= column < n_columns:
+                mask |= np.array([name == column for name in names])
+            elif type(column) is int and -n_columns <= column < n_columns:  # True is no position
                 mask[column] = True
             else:
                 raise InvalidInputError(

@@ -7,15 +7,11 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.typing import FloatArray
+from surefoot.validation import real_array
 
 
 def _bounds(name: str, value: Any) -> float | tuple[float, ...]:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} must be a number or one number per column, got {value!r}."
-        ) from error
+    array = real_array(name, value)
     if array.ndim > 1 or array.size == 0:
         raise InvalidInputError(
             f"{name} must be a number or one number per column, got shape {array.shape}."

@@ -133,6 +133,8 @@ def _outcome_price(problem: AffineProblem, moves: FloatArray) -> FloatArray:
 
 def _outcome_moves(problem: AffineProblem, slope: float, gamma: float) -> FloatArray:
     """Best displacement of the outcome, against the slope and inside its bounds."""
+    if problem.outcome_pull == 0.0:  # bounds on outcomes that cannot move may not push them either
+        return np.zeros_like(problem.outcomes)
     low, high = (bound - problem.outcomes for bound in problem.outcome_bounds)
     if problem.order == 2:
         return np.asarray(np.clip(-slope * problem.outcome_pull / (2.0 * gamma), low, high))

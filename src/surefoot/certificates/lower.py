@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.optimize import minimize_scalar
 
 from surefoot.problem import AffineProblem
@@ -22,8 +23,12 @@ PROJECTIONS = 50
 HALVINGS, SHARE_HALVINGS = 50, 22
 # Reweightings that turn the separable order-2 plan into the order-1 plan.
 REWEIGHTINGS = 30
-# Rounds of Newton's method for the moves of a column.
-NEWTON_ROUNDS = 60
+# ...which end early once one of them gains less than this share.
+STALLED = 1e-6
+# Below this share of the collapse radius no move is worth paying for: slopes balance exactly instead.
+NEGLIGIBLE_SHARE = 1e-6
+# Below this one, balancing is tried beside shrinking; it costs a factorisation of the contexts.
+SMALL_SHARE = 0.003
 
 
 def lower_bound(problem: AffineProblem, slopes: FloatArray) -> float:
@@ -36,28 +41,54 @@ def lower_bound(problem: AffineProblem, slopes: FloatArray) -> float:
     slopes
         Any vector with one entry per row, ideally the slopes at the optimum.
     """
-    feasible = _balanced(problem, np.clip(slopes, -problem.pieces.down, problem.pieces.up))
-    bound = _boxed_bound(problem, feasible) if problem.boxed else _free_bound(problem, feasible)
+    inside = np.clip(slopes, -problem.pieces.down, problem.pieces.up)
+    share = problem.radius / max(problem.collapse_radius(), np.finfo(np.float64).tiny)
+    if share <= NEGLIGIBLE_SHARE:
+        bound = _gain(problem, _balanced(problem, inside, problem.contexts))
+    else:
+        feasible = _balanced(problem, inside, problem.contexts[:, ~problem.movable])
+        if problem.boxed:
+            bound = _boxed_bound(problem, feasible)
+        else:
+            bound = _free_bound(problem, feasible)
+            if share <= SMALL_SHARE:
+                bound = max(bound, _free_bound(problem, _nearly_balanced(problem, feasible)))
     # Costs are never negative, and with no slope at all the bound is zero.
     return max(0.0, bound)
 
 
-def _unpriced_columns(problem: AffineProblem) -> FloatArray:
-    """Columns that the adversary cannot move, against which the slopes must balance exactly."""
-    columns = problem.contexts[:, ~problem.movable]
+def _gain(problem: AffineProblem, slopes: FloatArray) -> float:
+    """-E[w y], what the slopes prove once they are feasible."""
+    return -float((problem.weights * slopes) @ problem.outcomes)
+
+
+def _price(problem: AffineProblem, slopes: FloatArray) -> float:
+    """||X'u|| over movable columns, what making the slopes feasible costs."""
+    gradient = problem.contexts.T @ (problem.weights * slopes)
+    return float(np.linalg.norm(gradient[problem.movable]))
+
+
+def _nearly_balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
+    """Move slopes towards balance with all columns until a small budget pays for what is left.
+
+    Shrinking them towards zero would pay too, but at a small radius it throws away nearly all.
+    """
+    balanced = _balanced(problem, slopes, problem.contexts)
+    budget = problem.radius * problem.slope_constant
+    share = min(1.0, budget / max(_price(problem, slopes), np.finfo(np.float64).tiny))
+    return np.asarray(balanced + share * (slopes - balanced))
+
+
+def _balanced(problem: AffineProblem, slopes: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return slopes in [-b, h] whose weighted products with the columns (and with 1) vanish.
+
+    The constant counts as a column when the intercept is free.
+    """
+    up, down, weights = problem.pieces.up, problem.pieces.down, problem.weights
+    if columns.shape[1] == 0:
+        return _zero_mean(slopes, weights, down, up) if problem.intercept else slopes
     if problem.intercept:
         columns = np.column_stack([np.ones(len(columns)), columns])
-    return columns
-
-
-def _balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
-    """Return slopes in [-b, h] whose weighted products with the unpriced columns vanish."""
-    up, down, weights = problem.pieces.up, problem.pieces.down, problem.weights
-    columns = _unpriced_columns(problem)
-    if columns.shape[1] == 0:
-        return slopes
-    if columns.shape[1] == 1 and problem.intercept:
-        return _zero_mean(slopes, weights, down, up)
     root = np.sqrt(weights)
     basis = _column_basis(columns * root[:, None])
     for _ in range(PROJECTIONS):
@@ -74,8 +105,9 @@ def _balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
 
 def _column_basis(matrix: FloatArray) -> FloatArray:
     """Orthonormal basis of the column space; dependent columns are dropped."""
-    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left[:, sizes > sizes[0] * 1e-10])
+    basis, triangle, _ = qr(matrix, mode="economic", pivoting=True, check_finite=False)
+    sizes = np.abs(np.diag(triangle))
+    return np.asarray(basis[:, : int((sizes > sizes[0] * 1e-10).sum())])
 
 
 def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatArray:
@@ -84,29 +116,29 @@ def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatAr
 
 
 def _zero_mean(slopes: FloatArray, weights: FloatArray, down: float, up: float) -> FloatArray:
-    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero."""
+    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero.
+
+    The mean is piecewise linear in the shift, so Newton's method inside a bracket ends at the root.
+    """
     low, high = float(slopes.min() - up), float(slopes.max() + down)
+    shift = 0.0
     for _ in range(HALVINGS):
-        shift = 0.5 * (low + high)
-        if weights @ np.clip(slopes - shift, -down, up) > 0:
-            low = shift
-        else:
-            high = shift
-    balanced = np.clip(slopes - 0.5 * (low + high), -down, up)
-    # What rounding left over is spread where there is room for it.
-    inside = (balanced > -down) & (balanced < up)
-    if inside.any():
-        balanced[inside] -= (weights @ balanced) / weights[inside].sum()
-    return np.clip(balanced, -down, up)
+        balanced = np.clip(slopes - shift, -down, up)
+        mean = float(weights @ balanced)
+        if abs(mean) <= 1e-15 * (up + down):
+            break
+        low, high = (shift, high) if mean > 0 else (low, shift)
+        free = float(weights @ (np.abs(balanced - 0.5 * (up - down)) < 0.5 * (up + down)))
+        guess = shift + mean / free if free > 0 else low
+        shift = guess if low < guess < high else 0.5 * (low + high)
+    return np.asarray(balanced)
 
 
 def _free_bound(problem: AffineProblem, slopes: FloatArray) -> float:
     """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(bh + (h-b) mean u)."""
     up, down, rho = problem.pieces.up, problem.pieces.down, problem.radius
-    weighted = problem.weights * slopes
-    price = float(np.linalg.norm(problem.contexts[:, problem.movable].T @ weighted))
-    gain = -float(weighted @ problem.outcomes)
-    mean = float(weighted.sum())
+    price, gain = _price(problem, slopes), _gain(problem, slopes)
+    mean = float(problem.weights @ slopes)
 
     def budget(share: float) -> float:
         if problem.order == 1:
@@ -132,14 +164,15 @@ def _free_bound(problem: AffineProblem, slopes: FloatArray) -> float:
 
 def _boxed_bound(problem: AffineProblem, slopes: FloatArray) -> float:
     """Box support: build the plan of moves column by column and keep the share it can pay for."""
-    gain = -float((problem.weights * slopes) @ problem.outcomes)
-    budget = problem.radius**problem.order
+    gain, budget = _gain(problem, slopes), problem.radius**problem.order
     share = _largest_share(lambda share: _plan_cost(problem, share * slopes) <= budget)
     if problem.outcome_pull == 0.0:
         return share * gain
 
     def with_outcomes(share: float) -> float:
         left = budget - _plan_cost(problem, share * slopes)
+        if left < 0.0:  # reweighting can find a dearer plan for a smaller share
+            return 0.0
         return share * gain + _outcome_gain(problem, share * slopes, left)
 
     best = minimize_scalar(
@@ -226,7 +259,9 @@ def _plan_cost(problem: AffineProblem, slopes: FloatArray) -> float:
         if problem.order == 2:
             return float(mass @ squared)
         norms = np.sqrt(squared)
-        best = min(best, float(mass @ norms))
+        before, best = best, min(best, float(mass @ norms))
+        if best >= before * (1.0 - STALLED):
+            return best
         lengths = norms + 1e-9 * max(float(norms.max()), 1e-300)
     return best
 
@@ -241,29 +276,33 @@ def _solve_columns(
 ) -> FloatArray | None:
     """Find d with sum of mass w clip(pace d, low, high) = target, column by column.
 
-    The left side is piecewise linear and increasing in d (pace and w have one sign), so Newton's
-    method, kept inside a bracket, ends after as many rounds as there are corners to pass.
+    Pace and w have one sign, so the left side grows with d: every atom moves until the box stops it
+    at d = room / pace. Sorted by these stops the left side is known at each of them, and d lies on
+    the segment on which it passes the target. None if the box stops all atoms before that.
     """
-    sign = np.sign(target)
-    need = np.abs(target)
-    push = (mass * w[:, 0])[:, None]
-    inner, outer = np.zeros_like(need), np.full_like(need, np.inf)
-    d = np.zeros_like(need)
-    for _ in range(NEWTON_ROUNDS):
-        free = pace * (sign * d)
-        moves: FloatArray = np.clip(free, low, high)
-        short = need - sign * (push * moves).sum(axis=0)
-        if (np.abs(short) <= 1e-14 * (need + np.finfo(np.float64).tiny)).all():
-            return moves
-        inner = np.where(short > 0, d, inner)
-        outer = np.where(short > 0, outer, np.minimum(outer, d))
-        rate = (push * pace * (free == moves)).sum(axis=0)
-        if ((short > 0) & (rate <= 0) & np.isinf(outer)).any():
-            return None  # every row has reached the box and the columns do not balance yet
-        with np.errstate(divide="ignore", invalid="ignore"):
-            guess = d + short / rate
-        inside = (guess > inner) & (guess < outer)
-        d = np.where(inside, guess, np.where(np.isinf(outer), 2.0 * d, 0.5 * (inner + outer)))
-    moves = np.clip(pace * (sign * inner), low, high)
-    short = need - sign * (push * moves).sum(axis=0)
-    return moves if (np.abs(short) <= 1e-9 * (need + 1e-300)).all() else None
+    sign, need = np.sign(target), np.abs(target)
+    room = np.where(pace * sign > 0, high, -low)
+    stops = room / np.abs(pace)
+    push = (mass * np.abs(w[:, 0]))[:, None]
+    order = np.argsort(stops, axis=0)
+    stops = np.take_along_axis(stops, order, axis=0)
+    rates, held = (
+        np.take_along_axis(np.broadcast_to(part, order.shape), order, axis=0)
+        for part in (push * np.abs(pace), push * np.where(np.isfinite(room), room, 0.0))
+    )
+    held_before = np.cumsum(held, axis=0) - held
+    rates = np.cumsum(rates[::-1], axis=0)[::-1]
+    with np.errstate(invalid="ignore"):  # an atom without mass or bound
+        sums = np.where(rates > 0, held_before + rates * stops, held_before)
+    passed = sums >= need
+    if not passed.any(axis=0).all():
+        return None
+    first = np.argmax(passed, axis=0)[None, :]
+    before, rate, stop = (
+        np.take_along_axis(part, first, axis=0)[0] for part in (held_before, rates, stops)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d = np.where(need > 0, np.minimum((need - before) / rate, stop), 0.0)
+    moves = np.clip(pace * (sign * d), low, high)
+    short = need - (push * np.abs(moves)).sum(axis=0)
+    return moves if (np.abs(short) <= 1e-9 * need).all() else None

@@ -82,28 +82,26 @@ def worst_case_value(
 def _order_two_free(problem: AffineProblem, residuals: FloatArray, reach: float) -> tuple[float, float]:
     """Order 2, free support: the multiplier solves gamma = reach sqrt(E w^2) / (2 rho).
 
-    E w^2 depends on gamma only through how many residuals lie above (b - h) reach^2 / (4 gamma):
-    sorted once, each trial costs a binary search.
+    E w^2 depends on gamma only through which residuals lie below (b - h) reach^2 / (4 gamma). For
+    each number of them, gamma and that threshold are explicit; the right number is where sorted
+    residuals and falling thresholds cross, or gamma puts the threshold on a residual in between.
     """
-    up, down, rho = problem.pieces.up, problem.pieces.down, problem.radius
-    order = np.argsort(residuals)
-    ranked = residuals[order]
+    up, down, rho, signed = problem.pieces.up, problem.pieces.down, problem.radius, residuals
+    if down < up:  # the same problem seen in a mirror
+        up, down, signed = down, up, -residuals
+    order = np.argsort(signed)
+    ranked = signed[order]
     below = np.concatenate([[0.0], np.cumsum(problem.weights[order])])
-
-    def second_moment(gamma: float) -> float:
-        under = below[np.searchsorted(ranked, 0.25 * (down - up) * reach**2 / gamma)]
-        return float(up**2 * (1.0 - under) + down**2 * under)
-
-    low, high = (reach * slope / (2.0 * rho) for slope in sorted((up, down)))
-    for _ in range(HALVINGS):
-        gamma = math.sqrt(low * high)
-        if 2.0 * rho * gamma < reach * math.sqrt(second_moment(gamma)):
-            low = gamma
-        else:
-            high = gamma
-    quarter = 0.25 * reach**2 / high
-    values = np.maximum(up * residuals + up**2 * quarter, -down * residuals + down**2 * quarter)
-    return high * rho**2 + float(problem.weights @ values), high
+    gammas = reach * np.sqrt(up**2 * (1.0 - below) + down**2 * below) / (2.0 * rho)
+    thresholds = 0.25 * (down - up) * reach**2 / gammas
+    crossed = ranked >= thresholds[:-1]
+    count = int(np.argmax(crossed)) if crossed.any() else len(ranked)
+    gamma = float(gammas[count])
+    if count > 0 and thresholds[count] < ranked[count - 1]:
+        gamma = 0.25 * (down - up) * reach**2 / float(ranked[count - 1])
+    quarter = 0.25 * reach**2 / gamma
+    values = np.maximum(up * signed + up**2 * quarter, -down * signed + down**2 * quarter)
+    return gamma * rho**2 + float(problem.weights @ values), gamma
 
 
 def _bisect_multiplier(
@@ -111,7 +109,8 @@ def _bisect_multiplier(
 ) -> tuple[float, float]:
     """Return multipliers just below and just above the one at which the budget is spent."""
     budget = problem.radius**problem.order
-    high = problem.pieces.steepest * problem.reach(theta)
+    # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
+    high = (1.0 + 1e-12) * problem.pieces.steepest * problem.reach(theta)
     if problem.order == 2:
         high /= 2.0 * problem.radius
     low = high * SMALLEST_SHARE
@@ -197,9 +196,10 @@ def _far_moves(problem: AffineProblem, theta: FloatArray, intercept: float) -> _
     up, down = problem.pieces.up, problem.pieces.down
     residuals = problem.residuals(theta, intercept)
     sign = 1.0 if up >= down else -1.0
-    chosen = sign * residuals >= problem.pieces.smoothing
+    weighted = problem.weights > 0
+    chosen = (sign * residuals >= problem.pieces.smoothing) & weighted
     if not chosen.any():
-        chosen[np.argmax(sign * residuals)] = True
+        chosen[np.argmax(np.where(weighted, sign * residuals, -np.inf))] = True
     distance = np.where(chosen, problem.radius / problem.weights[chosen].sum(), 0.0)
     norm = float(np.linalg.norm(theta[problem.movable]))
     still = np.zeros_like(residuals)

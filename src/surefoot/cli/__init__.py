@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: thin wrappers that call the library and print."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.typing import ArrayNamespace, FloatArray
 
 
@@ -83,6 +84,12 @@ class ConvexPiecewiseCost(Cost):
         self, decisions: FloatArray, outcomes: FloatArray, xp: ArrayNamespace = np
     ) -> FloatArray:
         """Return the cost summed over products, one number per row."""
+        if decisions.shape != outcomes.shape:
+            # A matrix minus a vector would broadcast to every pair of rows, silently.
+            raise InvalidInputError(
+                "decisions and outcomes must have one shape, (rows, products), "
+                f"got {decisions.shape} and {outcomes.shape}."
+            )
         residuals = decisions - outcomes
         columns = [
             piece.evaluate(residuals[..., j], xp)

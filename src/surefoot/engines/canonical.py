@@ -57,22 +57,27 @@ class Canonical:
 def canonical(problem: AffineProblem) -> Canonical:
     """Return the canonical coordinates of a problem with free support."""
     weights = problem.weights
-    root = np.sqrt(weights)[:, None]
-    movable = problem.contexts[:, problem.movable]
+    free = bool(problem.movable.all())
+    movable = problem.contexts if free else problem.contexts[:, problem.movable]
     raw = problem.contexts[:, ~problem.movable]
     if problem.intercept:
         raw = np.column_stack([np.ones(len(raw)), raw])
-    basis, from_basis = _orthonormal(raw, root)
-    projection = from_basis @ (basis.T @ (weights[:, None] * movable))
-    if basis.shape[1]:
+    basis, from_basis = _orthonormal(raw, weights)
+    projection = from_basis @ ((basis * weights[:, None]).T @ movable)
+    if free and problem.intercept:  # raw is the constant alone: this is centring
+        movable = movable - projection
+    elif basis.shape[1]:
         movable = movable - raw @ projection
-    rows, rotation, variances = _principal_axes(movable, root)
+    rotation, variances = _principal_axes(movable, weights)
+    rows = np.empty((len(weights), len(variances) + basis.shape[1]))
+    np.matmul(movable, rotation, out=rows[:, : len(variances)])
+    rows[:, len(variances) :] = basis
     largest = float(variances.max(initial=0.0))
     damping = DAMPING_SHARE * largest + np.finfo(np.float64).tiny
     constant = basis.T @ weights
     return Canonical(
-        rows=np.ascontiguousarray(np.hstack([rows, basis])),
-        n_priced=rows.shape[1],
+        rows=rows,
+        n_priced=len(variances),
         metric=np.concatenate([1.0 / np.sqrt(variances + damping), np.ones(basis.shape[1])]),
         spans_constant=bool(np.abs(basis @ constant - 1.0).max(initial=0.0) < 1e-9)
         and basis.shape[1] > 0,
@@ -83,27 +88,30 @@ def canonical(problem: AffineProblem) -> Canonical:
     )
 
 
-def _orthonormal(raw: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _orthonormal(raw: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Basis of the column space, orthonormal under the weights, and the map that makes it."""
     if raw.shape[1] == 0:
         return raw, np.zeros((0, 0))
-    _, sizes, right = np.linalg.svd(raw * root, full_matrices=False)
+    _, sizes, right = np.linalg.svd(raw * np.sqrt(weights)[:, None], full_matrices=False)
     kept = sizes > sizes[0] * 1e-10
     from_basis = right[kept].T / sizes[kept]
     return raw @ from_basis, from_basis
 
 
-def _principal_axes(columns: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rotate columns to their principal axes: (rows, rotation, variances)."""
+def _principal_axes(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rotation to the principal axes of the weighted columns, and the variances along them.
+
+    From the smaller of the two Gram matrices; directions without variance are dropped.
+    """
     n, s = columns.shape
-    weighted = columns * root
+    # A plain product of a matrix with its own transpose takes half the work, so scale by a number
+    # where the weights are equal.
+    equal = np.ptp(weights) == 0.0
+    scaled = columns if equal else columns * np.sqrt(weights)[:, None]
+    factor = float(weights[0]) if equal else 1.0
+    variances, vectors = np.linalg.eigh(factor * (scaled.T @ scaled if n > s else scaled @ scaled.T))
+    kept = variances > RANK_SHARE * float(variances.max(initial=0.0))
+    variances, vectors = variances[kept], vectors[:, kept]
     if n > s:
-        variances, rotation = np.linalg.eigh(weighted.T @ weighted)
-        kept = variances > RANK_SHARE * max(float(variances.max(initial=0.0)), 0.0)
-        rotation = rotation[:, kept]
-        return columns @ rotation, rotation, variances[kept]
-    variances, left = np.linalg.eigh(weighted @ weighted.T)
-    kept = variances > RANK_SHARE * max(float(variances.max(initial=0.0)), 0.0)
-    variances, left = variances[kept], left[:, kept]
-    rotation = weighted.T @ left / np.sqrt(variances)
-    return left * np.sqrt(variances) / root, rotation, variances
+        return vectors, variances
+    return np.sqrt(factor) * (scaled.T @ vectors) / np.sqrt(variances), variances

@@ -6,5 +6,10 @@ PRIOR_SLOPES = 10.0
 SLOPE_WINDOW = 10_000.0
 # A step of the log-multiplier: this many units over the root of its summed squared gradients.
 LOG_STEP = 1.0
+# In a box that is open on a side, the multiplier of order 1 stays this share above the one at which
+# the adversary could leave for infinity.
+HOLDING_SHARE = 1e-6
+# From this step size times price on, DA-SGD with memory steps along the norm implicitly.
+STIFF_SHARE = 0.3
 # Policies are averaged once in this many steps: neighbours are too alike to count each.
 AVERAGE_EVERY = 16

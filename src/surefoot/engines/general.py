@@ -21,8 +21,14 @@ from surefoot.engines.adaptive import (
     TRAVELLED,
     order_two_slope,
 )
-from surefoot.engines.constants import AVERAGE_EVERY, LOG_STEP, PRIOR_SLOPES, SLOPE_WINDOW
-from surefoot.engines.moves import box_move, cost_slope, gradient_move
+from surefoot.engines.constants import (
+    AVERAGE_EVERY,
+    HOLDING_SHARE,
+    LOG_STEP,
+    PRIOR_SLOPES,
+    SLOPE_WINDOW,
+)
+from surefoot.engines.moves import box_move, cost_slope, gradient_move, holding_multiplier
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -73,6 +79,7 @@ def general_steps(
     move = np.zeros(size)
     other = np.zeros(size)
     gradient = np.zeros(size)
+    hold = np.zeros(size)
     budget = rho**order
     for first in range(0, draws.shape[0] - batch + 1, batch):
         squared = 0.0
@@ -80,7 +87,12 @@ def general_steps(
             squared += theta[j] * theta[j]
         norm = np.sqrt(squared)
         if boxed:
-            gamma = np.exp(scalars[LOG_MULTIPLIER])
+            free_gamma = np.exp(scalars[LOG_MULTIPLIER])
+            gamma = free_gamma
+            if order == 1:
+                gamma += (1.0 + HOLDING_SHARE) * holding_multiplier(
+                    theta, up, down, kappa, lower, upper, low_y, high_y, n_movable, hold
+                )
         elif order == 1:
             gamma = max(up, down) * max(norm, 1.0 / kappa)
         elif rho == 0.0:
@@ -111,6 +123,9 @@ def general_steps(
         if order == 1 and not boxed and norm > 0.0 and norm >= 1.0 / kappa:
             for j in range(n_movable):
                 gradient[j] += rho * max(up, down) / norm * theta[j]
+        if order == 1 and boxed:
+            for j in range(n_movable):
+                gradient[j] += (1.0 + HOLDING_SHARE) * (budget - mean_distance) * hold[j]
         for j in range(size):
             scalars[SQUARES] += gradient[j] * gradient[j]
         step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
@@ -126,7 +141,7 @@ def general_steps(
             away = abs(scalars[INTERCEPT] - scalars[START])
             scalars[INTERCEPT_TRAVELLED] = max(scalars[INTERCEPT_TRAVELLED], away)
         if boxed:
-            pull = gamma * (budget - mean_distance)
+            pull = free_gamma * (budget - mean_distance)
             scalars[MULTIPLIER_SQUARES] += pull * pull
             scale = np.sqrt(scalars[MULTIPLIER_SQUARES] + 1e-300)
             scalars[LOG_MULTIPLIER] -= LOG_STEP * pull / scale

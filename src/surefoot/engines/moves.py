@@ -32,7 +32,8 @@ def box_move(x, y, theta, slope, gamma, order, kappa, lower, upper, low_y, high_
         length += move * move
     outcome_move = 0.0
     if order == 2:
-        outcome_move = min(high_y - y, max(low_y - y, -slope / (2.0 * gamma * kappa)))
+        if kappa < np.inf:
+            outcome_move = min(high_y - y, max(low_y - y, -slope / (2.0 * gamma * kappa)))
         distance = length
         if outcome_move != 0.0:
             distance += kappa * outcome_move * outcome_move
@@ -74,6 +75,32 @@ def _order_one_pace(x, theta, slope, gamma, lower, upper, n_movable):
         free -= square
         held += reach[j] * reach[j] * square
     return np.sqrt(held) / gamma
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def holding_multiplier(theta, up, down, kappa, lower, upper, low_y, high_y, n_movable, out):
+    """Smallest multiplier of order 1 that holds the adversary where a box is open.
+
+    Writes its gradient in theta into ``out``; see ``twin.holding_multiplier``.
+    """
+    out[:] = 0.0
+    smallest = 0.0
+    for piece in range(2):
+        slope = up if piece == 0 else -down
+        squared = 0.0
+        for j in range(n_movable):
+            if (upper[j] if slope * theta[j] > 0.0 else -lower[j]) == np.inf:
+                squared += theta[j] * theta[j]
+        norm = np.sqrt(squared)
+        if abs(slope) * norm > smallest:
+            smallest = abs(slope) * norm
+            for j in range(n_movable):
+                is_open = (upper[j] if slope * theta[j] > 0.0 else -lower[j]) == np.inf
+                out[j] = abs(slope) / norm * theta[j] if is_open else 0.0
+        if (-low_y if slope > 0.0 else high_y) == np.inf and abs(slope) / kappa > smallest:
+            smallest = abs(slope) / kappa
+            out[:] = 0.0
+    return smallest
 
 
 @njit(cache=True, nogil=True, fastmath=False)

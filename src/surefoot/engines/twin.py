@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.certificates import best_response
-from surefoot.engines.constants import LOG_STEP, PRIOR_SLOPES, SLOPE_WINDOW
+from surefoot.engines.canonical import Canonical
+from surefoot.engines.constants import (
+    HOLDING_SHARE,
+    LOG_STEP,
+    PRIOR_SLOPES,
+    SLOPE_WINDOW,
+    STIFF_SHARE,
+)
 from surefoot.problem import AffineProblem
 from surefoot.typing import FloatArray
 
@@ -25,7 +32,8 @@ class State:
     theta, intercept
         The policy, in scaled units.
     log_multiplier
-        Logarithm of gamma; used where the multiplier has no closed form (a box support).
+        Logarithm of gamma, or of its excess over the ``holding_multiplier``; used where the
+        multiplier has no closed form (a box support).
     square_slope
         Running mean of squared slopes E[p^2], from which gamma is profiled otherwise.
     travelled, intercept_travelled
@@ -84,11 +92,37 @@ def initial_state(problem: AffineProblem) -> State:
 def multiplier(state: State, problem: AffineProblem) -> float:
     """Return gamma: learned for a box, otherwise profiled from the policy and E[p^2]."""
     if problem.boxed:
-        return float(np.exp(state.log_multiplier))
+        held, _ = holding_multiplier(state.theta, problem)
+        return float(np.exp(state.log_multiplier)) + (1.0 + HOLDING_SHARE) * held
     reach = problem.reach(state.theta)
     if problem.order == 1:
         return problem.pieces.steepest * reach
+    if problem.radius == 0.0:
+        return 0.0
     return float(np.sqrt(state.square_slope)) * reach / (2.0 * problem.radius)
+
+
+def holding_multiplier(theta: FloatArray, problem: AffineProblem) -> tuple[float, FloatArray]:
+    """Return the smallest multiplier that holds the adversary in an open box, and its gradient.
+
+    For order 1 a move along theta over the columns whose side is open gains |w| ||theta|| for each
+    unit of transport, however far it goes (the outcome |w| / kappa). Below that the supremum is
+    infinite. For order 2 any positive multiplier holds.
+    """
+    smallest, gradient = 0.0, np.zeros_like(theta)
+    if problem.order == 2:
+        return smallest, gradient
+    low_y, high_y = problem.outcome_bounds
+    for slope in (problem.pieces.up, -problem.pieces.down):
+        open_side = np.isinf(np.where(slope * theta > 0, problem.upper, problem.lower))
+        escaping = np.where(problem.movable & open_side, theta, 0.0)
+        norm = float(np.linalg.norm(escaping))
+        if abs(slope) * norm > smallest:
+            smallest, gradient = abs(slope) * norm, abs(slope) / norm * escaping
+        outcome_open = np.isinf(low_y if slope > 0 else high_y)
+        if outcome_open and abs(slope) * problem.outcome_pull > smallest:
+            smallest, gradient = abs(slope) * problem.outcome_pull, np.zeros_like(theta)
+    return smallest, gradient
 
 
 def update(state: State, sample: Sample, problem: AffineProblem) -> tuple[State, Info]:
@@ -122,16 +156,21 @@ def update(state: State, sample: Sample, problem: AffineProblem) -> tuple[State,
         # The multiplier G ||theta|| is part of theta's own cost; samples stay where they are.
         price = problem.radius * problem.pieces.steepest / norm
         gradient = gradient + price * np.where(problem.movable, theta, 0.0)
+    if problem.boxed:
+        # The part of the multiplier that theta itself dictates is part of theta's cost, too.
+        _, hold = holding_multiplier(theta, problem)
+        left = problem.radius**problem.order - distance
+        gradient = gradient + (1.0 + HOLDING_SHARE) * left * hold
     squares = state.squares + float(gradient @ gradient)
     stepped = theta - state.travelled / np.sqrt(squares + 1e-300) * gradient
 
     intercept_squares = state.intercept_squares + slope**2
     if problem.intercept:
-        intercept -= state.intercept_travelled / np.sqrt(intercept_squares) * slope
+        intercept -= state.intercept_travelled / np.sqrt(intercept_squares + 1e-300) * slope
 
     log_multiplier, multiplier_squares = state.log_multiplier, state.multiplier_squares
     if problem.boxed:
-        pull = gamma * (problem.radius**problem.order - distance)
+        pull = float(np.exp(log_multiplier)) * (problem.radius**problem.order - distance)
         multiplier_squares += pull**2
         log_multiplier -= LOG_STEP * pull / np.sqrt(multiplier_squares + 1e-300)
     rate = max(1.0 / (state.steps + PRIOR_SLOPES), 1.0 / SLOPE_WINDOW)
@@ -148,3 +187,73 @@ def update(state: State, sample: Sample, problem: AffineProblem) -> tuple[State,
         multiplier_squares=multiplier_squares,
         steps=state.steps + 1,
     ), Info(slope, distance, gamma, x_adv, y + float(answer.outcome_moves[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryState:
+    """All that the next step of DA-SGD with memory needs to know.
+
+    Attributes
+    ----------
+    coordinates
+        The policy in canonical coordinates.
+    slopes
+        The slope at which each row was last seen.
+    gradient
+        sum_i w_i u_i x_i, kept up to date.
+    mean_slope
+        sum_i w_i u_i, kept up to date.
+    """
+
+    coordinates: FloatArray
+    slopes: FloatArray
+    gradient: FloatArray
+    mean_slope: float
+
+
+def memory_update(
+    state: MemoryState,
+    row: int,
+    problem: AffineProblem,
+    form: Canonical,
+    step_sizes: tuple[FloatArray, FloatArray],
+) -> MemoryState:
+    """Take one step of DA-SGD with memory; the formula of ``engines.memory``.
+
+    ``step_sizes`` is (one for each coordinate, one for each row).
+    """
+    primal, dual = step_sizes
+    x, theta = form.rows[row], state.coordinates
+    price, shift = _price_and_shift(state, problem, form)
+    residual = float(x @ theta) - problem.outcomes[row] - shift
+    proposal = state.slopes[row] + dual[row] * residual
+    slope = float(np.clip(proposal, -problem.pieces.down, problem.pieces.up))
+    news = slope - state.slopes[row]
+    gradient = state.gradient + problem.weights[row] * news * x
+
+    prices = np.where(np.arange(len(theta)) < form.n_priced, price, 0.0)
+    if (primal * prices).max(initial=0.0) < STIFF_SHARE:
+        stepped = theta - primal * (gradient + news * x + prices * theta)
+    else:  # near theta = 0 the norm is stiff: treat it implicitly
+        stepped = (theta - primal * (gradient + news * x)) / (1.0 + primal * prices)
+    slopes = state.slopes.copy()
+    slopes[row] = slope
+    return MemoryState(stepped, slopes, gradient, state.mean_slope + problem.weights[row] * news)
+
+
+def _price_and_shift(
+    state: MemoryState, problem: AffineProblem, form: Canonical
+) -> tuple[float, float]:
+    """Return rho C / N, the pull of the norm on theta, and the kink's shift (b - h) q / 4."""
+    up, down, pull = problem.pieces.up, problem.pieces.down, problem.outcome_pull
+    norm = float(np.linalg.norm(state.coordinates[: form.n_priced]))
+    tiny = 1e-150
+    if problem.order == 1:
+        return (problem.radius * max(up, down) / (norm + tiny) if norm >= pull else 0.0), 0.0
+    reach = float(np.sqrt(norm**2 + pull))
+    if form.spans_constant:  # the shift is part of the free constant
+        return problem.radius * float(np.sqrt(up * down)) / (reach + tiny), 0.0
+    square = max(up * down + (up - down) * state.mean_slope, min(up, down) ** 2)
+    constant = float(np.sqrt(square))
+    shift = (down - up) * problem.radius * reach / (2.0 * constant)
+    return problem.radius * constant / (reach + tiny), shift

@@ -20,12 +20,12 @@ from surefoot.estimators.selection import choose_radius
 from surefoot.estimators.stream import Stream
 from surefoot.exceptions import DataWarning, InvalidInputError
 from surefoot.nominals import Empirical, Nominal
-from surefoot.policies import Policy
+from surefoot.policies import Linear, Policy
 from surefoot.problem import (
     AffineProblem,
     Problem,
     affine_problems,
-    constant_columns,
+    column_spread,
     user_parameters,
 )
 from surefoot.solvers import Solver
@@ -111,6 +111,10 @@ class RobustEstimator(BaseEstimator):
         tags.target_tags.single_output = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that failed after it had seen the columns leaves no policy behind."""
+        return hasattr(self, "parameters_")
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a policy from past pairs.
 
@@ -127,7 +131,7 @@ class RobustEstimator(BaseEstimator):
         seed = check_integer("random_state", self.random_state, at_least=0)
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         nominal = self._nominal(recipe, X, y, sample_weight)
-        self._warn_of_constant_columns(recipe, X)
+        self._warn_of_constant_columns(recipe, nominal)
         radius = recipe.ball.radius
         if isinstance(radius, str):
             recipe.solver.refuse_unless_fit(recipe.problem(nominal, 0.0))
@@ -149,11 +153,20 @@ class RobustEstimator(BaseEstimator):
         return self
 
     def _nominal(self, recipe: Recipe, X: FloatArray, y: FloatArray, weight: Any) -> Nominal:
-        names = getattr(self, "feature_names_in_", None)
-        nominal = recipe.nominal or Empirical(X, y, weight, names=names)
+        if recipe.nominal is None:
+            return Empirical(X, y, weight, names=getattr(self, "feature_names_in_", None))
+        nominal, products = recipe.nominal, y.reshape(len(y), -1).shape[1]
         if nominal.n_columns != X.shape[1]:
             raise InvalidInputError(
                 f"nominal must have the columns of X ({X.shape[1]}), got {nominal.n_columns}."
+            )
+        if nominal.n_products != products:
+            raise InvalidInputError(
+                f"nominal must have the products of y ({products}), got {nominal.n_products}."
+            )
+        if weight is not None:
+            raise InvalidInputError(
+                "sample_weight must be None beside a nominal, which has its own, got weights."
             )
         return nominal
 
@@ -165,9 +178,13 @@ class RobustEstimator(BaseEstimator):
         self.radius_ = float(radius)
         self.scale_, self.movable_ = problems[0].scale, problems[0].movable
 
-    def _warn_of_constant_columns(self, recipe: Recipe, X: FloatArray) -> None:
-        columns = np.flatnonzero(constant_columns(X))
-        if len(columns) and recipe.ball.scale:
+    def _warn_of_constant_columns(self, recipe: Recipe, nominal: Nominal, stacklevel: int = 3) -> None:
+        """Warn of columns without a spread, but not of zeros: a category may just not have occurred."""
+        if not isinstance(nominal, Empirical) or not recipe.ball.scale:
+            return
+        X, weights = nominal.contexts, nominal.weights
+        columns = np.flatnonzero((column_spread(X, weights) == 0.0) & (X != 0.0).any(axis=0))
+        if len(columns):
             names = getattr(self, "feature_names_in_", None)
             shown = [repr(str(names[j])) if names is not None else str(j) for j in columns[:5]]
             more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
@@ -175,7 +192,7 @@ class RobustEstimator(BaseEstimator):
                 f"Constant columns in X ({', '.join(shown)}{more}): they have no standard deviation "
                 "to measure a move in, so the adversary leaves them alone.",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _per_product(self, values: FloatArray) -> Any:
@@ -219,14 +236,22 @@ class RobustEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         X, y = check_pairs(self, X, y, reset=False)
-        y = self._outcomes(y)
         rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
-        problems = self._problems(Empirical(X, y, sample_weight), rho)
+        recipe, nominal = self._fitted_recipe, Empirical(X, self._outcomes(y), sample_weight)
+        problems = affine_problems(
+            recipe.problem(nominal, rho), self.scale_, self.movable_, merge=False
+        )
         parts = [
             worst_case(problem, self.parameters_.theta[:, j] * problem.scale,
                        float(self.parameters_.intercept[j]))
             for j, problem in enumerate(problems)
         ]  # fmt: skip
+        features = self._features(X)
+        # Moves are added to the user's own numbers, so that what stays still stays to the last bit.
+        contexts = [
+            features[part.rows] + (part.contexts - problem.contexts[part.rows]) * problem.scale
+            for part, problem in zip(parts, problems, strict=True)
+        ]
         return AdversarialSample(
             value=sum(part.value for part in parts),
             expected_cost=sum(part.expected_cost for part in parts),
@@ -234,7 +259,7 @@ class RobustEstimator(BaseEstimator):
             transport_cost=np.array([part.transport_cost for part in parts]),
             rows=np.concatenate([part.rows for part in parts]),
             products=np.repeat(np.arange(len(parts)), [len(part.rows) for part in parts]),
-            contexts=np.vstack([part.contexts * self.scale_ for part in parts]),
+            contexts=np.vstack(contexts),
             outcomes=np.concatenate([part.outcomes for part in parts]),
             weights=np.concatenate([part.weights for part in parts]),
             distances=np.concatenate([part.distances for part in parts]),
@@ -243,6 +268,10 @@ class RobustEstimator(BaseEstimator):
     def _problems(self, nominal: Empirical, radius: float) -> tuple[AffineProblem, ...]:
         problem = self._fitted_recipe.problem(nominal, radius)
         return affine_problems(problem, self.scale_, self.movable_)
+
+    def _features(self, X: FloatArray) -> FloatArray:
+        policy = self._fitted_recipe.policy
+        return policy.transform(X) if isinstance(policy, Linear) else X
 
     def _geometry(self) -> tuple[AffineProblem, ...]:
         """Return the fitted affine problems without their rows (one row of zeros inside the box)."""
@@ -279,6 +308,7 @@ class RobustEstimator(BaseEstimator):
         seed = check_integer("random_state", self.random_state, at_least=0)
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         nominal = self._nominal(recipe, X, y, None)
+        self._warn_of_constant_columns(recipe, nominal, stacklevel=4)
         radius = recipe.ball.radius
         recipe.solver.refuse_unless_fit(recipe.problem(nominal, 0.0))
         if isinstance(radius, str):
@@ -291,10 +321,10 @@ class RobustEstimator(BaseEstimator):
         return self._learn(X, y.reshape(len(y), -1))
 
     def _learn(self, X: FloatArray, y: FloatArray) -> Self:
-        features = self._fitted_recipe.policy.transform(X)  # type: ignore[attr-defined]
+        problems = self._problems(Empirical(X, y), self.radius_)  # refuses before anything is learned
+        features = self._features(X)
         for j, stream in enumerate(self._streams):
             stream.learn(features / self.scale_, y[:, j])
-        problems = self._problems(Empirical(X, y), self.radius_)
         policies = tuple(stream.policy() for stream in self._streams)
         self.parameters_ = user_parameters(problems, policies)
         values = [

@@ -39,7 +39,7 @@ def _refuse_text(X: Any) -> None:
     dtypes = getattr(X, "dtypes", None)
     if columns is not None and dtypes is not None:
         kinds = [str(dtype).lower() for dtype in dtypes]
-        words = ("str", "object", "categor", "enum", "datetime", "date")
+        words = ("str", "object", "categor", "enum", "date", "time", "period", "duration")
         named = [
             str(column)
             for column, kind in zip(columns, kinds, strict=True)
@@ -51,21 +51,31 @@ def _refuse_text(X: Any) -> None:
                 "encode such columns first, for example with OneHotEncoder."
             )
     elif isinstance(X, np.ndarray | list | tuple):
-        kind = np.asarray(X).dtype.kind if isinstance(X, np.ndarray) else _list_kind(X)
-        if kind in "US":
+        found = _not_numbers(_as_array("X", X))
+        if found is not None:
             raise InvalidInputError(
-                "X must be numeric, got text: encode such columns first, "
+                f"X must be numeric, got {found}: encode such columns first, "
                 "for example with OneHotEncoder."
             )
 
 
-def _list_kind(X: Any) -> str:
+def _as_array(name: str, values: Any) -> Any:
     try:
-        return np.asarray(X).dtype.kind
+        return np.asarray(values)
     except ValueError as error:
         raise InvalidInputError(
-            f"X must be a matrix (rows, columns) with rows of equal length, got {error}."
+            f"{name} must have rows of equal length, got rows of different lengths."
         ) from error
+
+
+def _not_numbers(array: Any) -> str | None:
+    """Say if an array holds text or dates, which NumPy would read as digits and as days."""
+    kind = array.dtype.kind
+    if kind in "mM":
+        return "dates"
+    if kind in "UST" or (kind == "O" and any(isinstance(v, str | bytes) for v in array.reshape(-1))):
+        return "text"
+    return None
 
 
 def _holds_numbers(column: Any) -> bool:
@@ -76,12 +86,11 @@ def _holds_numbers(column: Any) -> bool:
 def _refuse_unusable_outcomes(y: Any) -> None:
     if y is None:
         return  # scikit-learn has its own sentence for a missing y
-    array = np.asarray(y)
-    if array.dtype.kind in "US" or (
-        array.dtype.kind == "O" and any(isinstance(value, str) for value in array.reshape(-1))
-    ):
-        raise InvalidInputError("y must be numeric, got text.")
-    if array.dtype.kind in "f" and not np.isfinite(array).all():
-        bad = int(np.argwhere(~np.isfinite(array))[0][0])
-        got = "NaN" if np.isnan(array).any() else "infinity (inf)"
-        raise InvalidInputError(f"Input y must be finite, got {got} in row {bad}.")
+    array = _as_array("y", y)
+    found = _not_numbers(array)
+    if found is not None:
+        raise InvalidInputError(f"y must be numeric, got {found}.")
+    if array.dtype.kind == "f" and array.ndim and not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))[0]
+        got = "NaN" if np.isnan(array[tuple(bad)]) else "infinity (inf)"
+        raise InvalidInputError(f"Input y must be finite, got {got} in row {int(bad[0])}.")

@@ -35,7 +35,10 @@ def load(path: str | Path) -> RobustEstimator:
         raise ModelFileError(
             f"{path} must hold {' or '.join(_ESTIMATORS)}, got {name!r}: upgrade Surefoot."
         )
-    parameters = {key: decode(value) for key, value in header["parameters"].items()}
-    estimator = _ESTIMATORS[name](**parameters)
+    try:
+        parameters = {key: decode(value) for key, value in header["parameters"].items()}
+        estimator = _ESTIMATORS[name](**parameters)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
     restore(estimator, header, arrays)
     return estimator

@@ -19,6 +19,10 @@ Parts = tuple[dict[str, Any], dict[str, FloatArray]]
 
 def model_parts(estimator: Any) -> Parts:
     """Return header and arrays that say all about a fitted estimator."""
+    if estimator._recipe() != estimator._fitted_recipe:
+        raise ModelFileError(
+            "The parameters must be those of the fit to be saved, got others: call fit again."
+        )
     header: dict[str, Any] = {
         "estimator": type(estimator).__name__,
         "parameters": {

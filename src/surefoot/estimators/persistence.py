@@ -4,6 +4,7 @@ Checksums find damage and careless edits. They are no signature: who can write t
 matching checksums, so take models only from where you would take data.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -11,6 +12,7 @@ import json
 import math
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from surefoot.version import __version__
 FORMAT = "surefoot-model"
 FORMAT_VERSION = 1
 _HEADER, _DIGEST = "model.json", "sha256"
+# What a damaged zip file raises depends on which of its bytes were hit.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 # The only classes that a file can name.
 _CLASSES = {
     cls.__name__: cls
@@ -93,7 +97,8 @@ def write_file(path: str | Path, header: dict[str, Any], arrays: dict[str, Float
                 archive.writestr(name, data)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there may be no such place at all
+            temporary.unlink(missing_ok=True)
         raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
 
 
@@ -109,16 +114,17 @@ def read_file(path: str | Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
                 raise ModelFileError(f"{path} must be a Surefoot model, got another kind of zip file.")
             text = archive.read(_HEADER)
             header = _read_header(path, text, archive.read(_DIGEST))
-            expected = header["arrays"]
-            if set(expected) != names - {_HEADER, _DIGEST}:
+            expected = header.get("arrays")
+            if not isinstance(expected, dict) or set(expected) != names - {_HEADER, _DIGEST}:
                 raise ModelFileError(f"{path} was changed after it was saved: its arrays differ.")
             arrays = {
                 name.removesuffix(".npy"): _read_array(path, name, archive.read(name), digest)
                 for name, digest in expected.items()
             }
-    except zipfile.BadZipFile as error:
+    except _DAMAGE as error:
+        reason = str(error) or "it ends too early"
         raise ModelFileError(
-            f"{path} must be a Surefoot model, got a truncated file or another format ({error})."
+            f"{path} must be a Surefoot model, got a damaged file or another format ({reason})."
         ) from error
     return header, arrays
 

@@ -1,41 +1,56 @@
 """The empirical distribution of past pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
 from surefoot.typing import ArrayLike, FloatArray
-from surefoot.validation import context_matrix, outcome_matrix, weight_vector
+from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
 
 def _merge_equal_rows(
-    contexts: FloatArray, outcomes: FloatArray, weights: FloatArray
+    contexts: FloatArray, outcomes: FloatArray, masses: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Order rows by value, join equal rows and add their weights.
+    """Order rows by value, join equal rows and add their masses.
 
-    Afterwards a row repeated k times and a row of weight k are the same thing to the last bit,
-    and the order in which rows arrived is forgotten. Most data have distinct outcomes, and sorting
-    one column settles those; only rows that share their outcome are compared whole.
+    Masses are the weights before they are scaled: whole numbers add up without rounding, so a row
+    repeated k times and a row of weight k are the same thing to the last bit, and the order in which
+    rows arrived is forgotten. Most data have distinct outcomes, and sorting one column settles
+    those; only rows that share their outcome are compared whole.
     """
     order = np.argsort(outcomes[:, 0], kind="stable")
     first = outcomes[order, 0]
     tied = np.zeros(len(first), dtype=bool)
     tied[1:] |= first[1:] == first[:-1]
     tied[:-1] |= first[1:] == first[:-1]
-    if tied.any():
-        rows = order[tied]
-        keys = np.hstack([outcomes[rows], contexts[rows]])
-        order[tied] = rows[np.lexsort(keys.T[::-1])]
-        contexts, outcomes, weights = contexts[order], outcomes[order], weights[order]
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = (outcomes[1:] != outcomes[:-1]).any(axis=1) | (contexts[1:] != contexts[:-1]).any(
-            axis=1
+    if not tied.any():
+        return contexts[order], outcomes[order], masses[order]
+    rows = order[tied]
+    # Masses come last, so that those of equal rows are always added in one order.
+    keys = np.column_stack([outcomes[rows], contexts[rows], masses[rows]])
+    order[tied] = rows[np.lexsort(keys.T[::-1])]
+    contexts, outcomes, masses = contexts[order], outcomes[order], masses[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (outcomes[1:] != outcomes[:-1]).any(axis=1) | (contexts[1:] != contexts[:-1]).any(
+        axis=1
+    )
+    starts = np.flatnonzero(fresh)
+    return contexts[starts], outcomes[starts], np.add.reduceat(masses, starts)
+
+
+def _column_names(names: Iterable[Any] | None, n_columns: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    columns = tuple(map(str, names))
+    if isinstance(names, str) or len(columns) != n_columns:
+        raise InvalidInputError(
+            f"names must have one entry per column of X ({n_columns}), got {names!r}."
         )
-        starts = np.flatnonzero(fresh)
-        return contexts[starts], outcomes[starts], np.add.reduceat(weights, starts)
-    return contexts[order], outcomes[order], weights[order]
+    return columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +79,7 @@ class Empirical(Nominal):
     contexts: FloatArray
     outcomes: FloatArray
     weights: FloatArray
+    masses: FloatArray
     weighted: bool
     names: tuple[str, ...] | None
 
@@ -77,16 +93,18 @@ class Empirical(Nominal):
     ) -> None:
         columns = getattr(contexts, "columns", None) if names is None else names
         X = context_matrix("X", contexts)
+        masses = mass_vector("sample_weight", sample_weight, len(X))
         arrays = {
             "contexts": X,
             "outcomes": outcome_matrix("y", outcomes, len(X)),
-            "weights": weight_vector("sample_weight", sample_weight, len(X)),
+            "weights": masses / masses.sum(),
+            "masses": masses,
         }
         for key, array in arrays.items():
             array.flags.writeable = False  # a checked copy: the user's own array stays theirs
             object.__setattr__(self, key, array)
         object.__setattr__(self, "weighted", sample_weight is not None)
-        object.__setattr__(self, "names", None if columns is None else tuple(map(str, columns)))
+        object.__setattr__(self, "names", _column_names(columns, X.shape[1]))
 
     def __repr__(self) -> str:
         """Print sizes, not data."""
@@ -121,7 +139,7 @@ class Empirical(Nominal):
     def distinct(self) -> "Empirical":
         """Return the same distribution with ordered, distinct rows of positive weight."""
         kept = self.weights > 0
-        X, y, weights = self.contexts, self.outcomes, self.weights
+        X, y, masses = self.contexts, self.outcomes, self.masses
         if not kept.all():
-            X, y, weights = X[kept], y[kept], weights[kept]
-        return Empirical(*_merge_equal_rows(X, y, weights))
+            X, y, masses = X[kept], y[kept], masses[kept]
+        return Empirical(*_merge_equal_rows(X, y, masses))

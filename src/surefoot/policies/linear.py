@@ -30,7 +30,8 @@ class LinearParameters:
         """Print sizes rather than a thousand numbers."""
         columns, products = self.theta.shape
         return (
-            f"LinearParameters({columns} columns, {products} product{'s'[: products > 1]}, "
+            f"LinearParameters({columns} column{'s'[: columns > 1]}, "
+            f"{products} product{'s'[: products > 1]}, "
             f"norm {np.linalg.norm(self.theta):.4g}, "
             f"intercept {np.array2string(self.intercept, precision=4)})"
         )
@@ -63,7 +64,7 @@ class Linear(Policy):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        check_flag("intercept", self.intercept)
+        object.__setattr__(self, "intercept", check_flag("intercept", self.intercept))
         if self.features is not None and not callable(self.features):
             raise InvalidTypeError(
                 f"features must be a function of a context matrix or None, got {self.features!r}."

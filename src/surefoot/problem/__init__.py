@@ -3,8 +3,7 @@
 from surefoot.problem.affine import (
     AffineProblem,
     affine_problems,
-    column_scale,
-    constant_columns,
+    column_spread,
     user_parameters,
     why_not_affine,
 )
@@ -14,8 +13,7 @@ __all__ = [
     "AffineProblem",
     "Problem",
     "affine_problems",
-    "column_scale",
-    "constant_columns",
+    "column_spread",
     "user_parameters",
     "why_not_affine",
 ]

@@ -6,6 +6,7 @@ already divided by the column scale, one weight for each distinct row.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -96,8 +97,13 @@ class AffineProblem:
         """Return the best constant decision and its slopes u, which sum to zero under the weights.
 
         The decision is the outcome quantile at b / (b + h) (sample average approximation). Slopes
-        are h below it and -b above it; rows that lie on it share what makes the sum zero.
+        are h below it and -b above it; rows that lie on it share what makes the sum zero. The
+        slopes are computed once and read-only.
         """
+        return self._constant_order
+
+    @cached_property
+    def _constant_order(self) -> tuple[float, FloatArray]:
         b, h = self.pieces.down, self.pieces.up
         order = np.argsort(self.outcomes, kind="stable")
         covered = np.cumsum(self.weights[order])
@@ -107,7 +113,10 @@ class AffineProblem:
         slopes = np.where(self.outcomes < decision, h, -b).astype(np.float64)
         tied = self.outcomes == decision
         slopes[tied] = 0.0
-        slopes[tied] = -float(self.weights @ slopes) / float(self.weights[tied].sum())
+        shared = -float(self.weights @ slopes) / float(self.weights[tied].sum())
+        # A row lighter than the slack could be asked for more than a slope.
+        slopes[tied] = min(max(shared, -b), h)
+        slopes.flags.writeable = False
         return decision, slopes
 
     def collapse_radius(self) -> float:
@@ -116,10 +125,13 @@ class AffineProblem:
         ||X'u|| / C with u the slopes of the constant order, X centred, C the slope constant. Exact
         for a free support and no frozen columns; otherwise the right scale for a grid of radii.
         """
+        return self._collapse_radius
+
+    @cached_property
+    def _collapse_radius(self) -> float:
         _, slopes = self.constant_order()
-        weighted = self.weights * slopes
-        gradient = self.contexts[:, self.movable].T @ weighted
-        return float(np.linalg.norm(gradient)) / self.slope_constant
+        gradient = self.contexts.T @ (self.weights * slopes)
+        return float(np.linalg.norm(gradient[self.movable])) / self.slope_constant
 
     def at_radius(self, radius: float) -> "AffineProblem":
         """Return the same problem with another radius."""
@@ -159,24 +171,36 @@ def why_not_affine(problem: Problem) -> str | None:
     return None
 
 
-def column_scale(contexts: FloatArray, weights: FloatArray, scale: bool) -> FloatArray:
-    """Return what each column is divided by; 1 for constant columns and when not scaling."""
-    if not scale:
-        return np.ones(contexts.shape[1])
-    mean = weights @ contexts
-    spread = np.sqrt(np.maximum(weights @ (contexts - mean) ** 2, 0.0))
-    size = np.maximum(np.abs(contexts).max(axis=0), np.finfo(np.float64).tiny)
-    return np.where(spread > CONSTANT_COLUMN * size, spread, 1.0)
+def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, zero where it is only rounding."""
+    largest = np.maximum(contexts.max(axis=0), -contexts.min(axis=0))
+    # Divided by a power of two, numbers keep their digits and squares neither overflow nor vanish.
+    size = np.ldexp(1.0, np.frexp(largest)[1])
+    centred = contexts / size
+    centred -= weights @ centred
+    spread = np.sqrt(np.einsum("i,ij,ij->j", weights, centred, centred))
+    return np.where(spread > CONSTANT_COLUMN, spread * size, 0.0)
 
 
-def constant_columns(contexts: FloatArray) -> BoolArray:
-    """Return which columns hold one value only, but for rounding."""
-    size = np.abs(contexts).max(axis=0)
-    return np.asarray(np.ptp(contexts, axis=0) <= CONSTANT_COLUMN * size)
+def _movable_columns(problem: Problem, names: tuple[str, ...] | None, spread: FloatArray) -> BoolArray:
+    """Return the columns that are neither frozen nor, if moves are measured in spreads, constant."""
+    ball = problem.ball
+    named = [column for column in ball.frozen if isinstance(column, str)]
+    if names is None and named and getattr(problem.policy, "features", None) is not None:
+        raise InvalidInputError(
+            "frozen must hold positions of features when the policy has a feature map, "
+            f"got {named[0]!r}."
+        )
+    movable = ~ball.frozen_mask(len(spread), names)
+    return movable & (spread > 0.0) if ball.scale else movable
 
 
 def affine_problems(
-    problem: Problem, scale: FloatArray | None = None, movable: BoolArray | None = None
+    problem: Problem,
+    scale: FloatArray | None = None,
+    movable: BoolArray | None = None,
+    *,
+    merge: bool = True,
 ) -> tuple[AffineProblem, ...]:
     """Return the problem as one affine problem for each product.
 
@@ -185,20 +209,19 @@ def affine_problems(
     problem
         A problem with a Linear policy, a kinked cost and an Empirical nominal.
     scale, movable
-        The column scale and the columns that move, for example those of an earlier fit; None
-        finds them from the nominal.
+        The column scale and the columns that move, of an earlier fit; None finds both from the
+        nominal.
+    merge
+        Whether equal rows are joined and ordered, as solvers want it, or rows stay as they came.
     """
     policy, cost, given = _affine_parts(problem)
-    ball, nominal = problem.ball, given.distinct()
+    ball, nominal = problem.ball, given.distinct() if merge else given
     features = policy.transform(nominal.contexts)
-    if movable is None:
+    if movable is None or scale is None:
+        spread = column_spread(features, nominal.weights)
         names = given.names if policy.features is None else None
-        movable = ~ball.frozen_mask(features.shape[1], names)
-        if ball.scale:
-            # Without a spread there is nothing to measure a move in: it acts as an intercept.
-            movable &= ~constant_columns(features)
-    if scale is None:
-        scale = column_scale(features, nominal.weights, ball.scale)
+        movable = _movable_columns(problem, names, spread)
+        scale = np.where(spread > 0.0, spread, 1.0) if ball.scale else np.ones(len(spread))
     lower, upper, outcome_bounds = _support(problem, features, nominal.outcomes)
     scaled = np.ascontiguousarray(features / scale)
     return tuple(

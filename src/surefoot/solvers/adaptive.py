@@ -118,6 +118,7 @@ class AdaptiveRun:
         # With fewer rows than columns, X theta and XX' say all there is to know. A stream's policy
         # does not lie in the span of its newest rows, so it cannot be kept that way.
         self.by_gram = self.fused and not streaming and n < s and bool(arranged.movable.all())
+        self.norms = np.einsum("ij,ij->i", arranged.contexts, arranged.contexts)
         if self.by_gram:
             self.gram = arranged.contexts @ arranged.contexts.T
             self.coefficients = np.zeros(n)
@@ -163,7 +164,7 @@ class AdaptiveRun:
     ) -> None:
         p = self.arrangement.problem
         free_steps(
-            p.contexts, p.outcomes, (p.contexts**2).sum(axis=1), draws,
+            p.contexts, p.outcomes, self.norms, draws,
             p.pieces.up, p.pieces.down, p.pieces.smoothing, p.radius, p.order, p.outcome_pull,
             int(p.movable.sum()), p.intercept,
             self.theta, self.scalars, average, slope_sums, visits,

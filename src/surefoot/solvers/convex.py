@@ -111,7 +111,11 @@ def _slopes(problem: AffineProblem, model: _Model) -> FloatArray:
 
 
 def _model(cp: Any, problem: AffineProblem) -> _Model:
-    """State min over theta, gamma of gamma rho^p + sum_i w_i s_i, with s_i over both pieces."""
+    """State min over theta, gamma of gamma rho^p + sum_i w_i s_i, with s_i over both pieces.
+
+    For order 2 the variable is gamma rho, which is of the size of theta whatever the radius:
+    gamma itself grows like 1 / rho and costs the interior-point method its last digits.
+    """
     n, s = problem.contexts.shape
     theta = cp.Variable(s)
     intercept = cp.Variable() if problem.intercept else 0.0
@@ -126,8 +130,7 @@ def _model(cp: Any, problem: AffineProblem) -> _Model:
         else:
             moves = _free_gain(cp, problem, theta, gamma, slope, constraints)
         pieces.append(costs >= slope * residuals + moves)
-    budget = problem.radius**problem.order
-    objective = gamma * budget + problem.weights @ costs
+    objective = gamma * problem.radius + problem.weights @ costs
     program = cp.Problem(cp.Minimize(objective), [*pieces, *constraints])
     return _Model(program, theta, intercept, *pieces)
 
@@ -150,7 +153,7 @@ def _free_gain(
         return 0.0
     # gain >= ||parts||^2 / (4 gamma), as a second-order cone.
     constraints.append(cp.SOC(gain + gamma, cp.hstack([*parts, gain - gamma])))
-    return gain
+    return problem.radius * gain
 
 
 def _boxed_gain(
@@ -160,7 +163,6 @@ def _boxed_gain(
     n = len(problem.outcomes)
     movable = np.flatnonzero(problem.movable)
     X = problem.contexts[:, movable]
-    gains = cp.Variable(n)
     room, pulls = _bound_multipliers(
         cp, problem.upper[movable] - X, X - problem.lower[movable], slope * theta[movable]
     )
@@ -177,12 +179,11 @@ def _boxed_gain(
             pulls = cp.hstack([pulls, scaled])
     if problem.order == 1:
         constraints.append(cp.norm(pulls, 2, axis=1) <= gamma)
-        constraints.append(gains >= room + shared)
-        return gains
-    rest = gains - room - shared
+        return room + shared
+    gains = cp.Variable(n)
     for i in range(n):
-        constraints.append(cp.SOC(rest[i] + gamma, cp.hstack([pulls[i], rest[i] - gamma])))
-    return gains
+        constraints.append(cp.SOC(gains[i] + gamma, cp.hstack([pulls[i], gains[i] - gamma])))
+    return room + shared + problem.radius * gains
 
 
 def _bound_multipliers(cp: Any, above: FloatArray, below: FloatArray, pull: Any) -> tuple[Any, Any]:

@@ -37,7 +37,9 @@ class DASGD(Solver):
     minibatch
         Samples for each step; more than one needs ``memory=False``.
     inner_steps
-        0: the exact inner maximiser. K > 0: K proximal gradient steps; needs ``memory=False``.
+        0: the exact inner maximiser. K > 0: K proximal gradient steps from the sample itself, as in
+        the paper; needs ``memory=False``. They stop at the nearest maximiser and do not cross the
+        kink, so for order 2 the certified gap levels off above zero.
     callback
         Called with a ``Progress`` after every check.
 

@@ -48,8 +48,8 @@ def draw_blocks(
     while taken < max_draws:
         count = min(math.ceil(size), max_draws - taken)
         if equal:
-            passes = [rng.permutation(n) for _ in range(math.ceil(count / n))]
-            draws = np.concatenate(passes)[:count]
+            passes = np.tile(np.arange(n), (math.ceil(count / n), 1))
+            draws = rng.permuted(passes, axis=1).reshape(-1)[:count]
         else:
             draws = rng.choice(n, size=count, p=problem.weights)
         yield draws

@@ -28,6 +28,7 @@ class MemoryRun:
     scalars: FloatArray
     balance: float
     sizes: FloatArray
+    middle: float
     steps: int = 0
 
     @classmethod
@@ -38,12 +39,14 @@ class MemoryRun:
         coordinates = np.zeros(form.rows.shape[1])
         if form.spans_constant:
             coordinates[form.n_priced :] = decision * form.constant
+            slopes = slopes.copy()
         else:
             slopes = np.zeros_like(slopes)
         cost = float(problem.weights @ problem.pieces.evaluate(decision - problem.outcomes))
         spread = max(cost, 1e-300) / (problem.pieces.up + problem.pieces.down)
         weighted = problem.weights * slopes
         sizes = np.sqrt((form.rows**2) @ form.metric)
+        sizes = np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-300))
         scalars = np.zeros(N_SCALARS)
         scalars[MEAN_SLOPE] = weighted.sum()
         return cls(
@@ -54,7 +57,8 @@ class MemoryRun:
             gradient=form.rows.T @ weighted,
             scalars=scalars,
             balance=FIRST_BALANCE * spread / math.sqrt(len(slopes)),
-            sizes=np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-300)),
+            sizes=sizes,
+            middle=float(np.median(sizes)),
         )
 
     def move_to(self, radius: float) -> None:
@@ -65,7 +69,7 @@ class MemoryRun:
         """Take one step per draw and rebalance the step sizes by what moved how far."""
         problem, pieces = self.problem, self.problem.pieces
         before, slopes_before = self.coordinates.copy(), self.slopes.copy()
-        middle = float(np.median(self.sizes))
+        middle = self.middle
         share = math.sqrt(SAFETY)
         memory_steps(
             self.form.rows, problem.outcomes, problem.weights, draws,

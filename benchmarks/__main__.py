@@ -1,0 +1,7 @@
+"""Run every benchmark, the quick ones first."""
+
+from benchmarks import gap, page, startup, step_cost, time_to_gap
+
+for part in (startup, step_cost, time_to_gap, gap, page):
+    print(f"== {part.__name__}")
+    part.main()

@@ -1,0 +1,177 @@
+"""Cost of one step: our kernels, the floor in C (built here, now), and a NumPy loop of the paper.
+
+python -m benchmarks.step_cost
+"""
+
+import ctypes
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+from benchmarks.common import BACKORDER, HOLDING, RESULTS, machine, write_csv
+from surefoot import Problem, WassersteinBall
+from surefoot.costs import Newsvendor
+from surefoot.datasets import synthetic
+from surefoot.engines.literal import literal_steps, literal_update
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
+from surefoot.problem import affine_problems
+from surefoot.solvers.adaptive import AdaptiveRun
+from surefoot.solvers.memory import MemoryRun
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+RADIUS = 0.1
+REPEATS = 9
+
+
+def affine(n, s, *, intercept=False):
+    data = synthetic(n=n, s=s, coefficients="mixed", seed=0, test=1)
+    problem = Problem(
+        Newsvendor(BACKORDER, HOLDING), Linear(intercept=intercept), Empirical(data.X, data.y),
+        WassersteinBall(RADIUS),
+    )  # fmt: skip
+    return affine_problems(problem)[0]
+
+
+def best(run, steps):
+    """Microseconds per step, the best of several repeats: noise only ever adds."""
+    run()
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+    return 1e6 * min(times) / steps
+
+
+def build_floor():
+    folder = Path(tempfile.mkdtemp())
+    source = Path(__file__).with_name("floor.c")
+    library = folder / "floor.so"
+    flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, str(source), "-o", str(library), "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).floor_seconds
+    function.restype = ctypes.c_double
+    return function
+
+
+def floor_cost(function, problem, draws):
+    rows, y = problem.contexts, problem.outcomes
+    norms = (rows**2).sum(axis=1)
+    theta = np.zeros(rows.shape[1])
+    pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in (rows, y, norms, draws)]
+
+    def once():
+        return function(
+            *pointers, ctypes.c_int64(len(draws)), ctypes.c_int64(rows.shape[1]),
+            ctypes.c_double(HOLDING), ctypes.c_double(BACKORDER), ctypes.c_double(RADIUS),
+            theta.ctypes.data_as(ctypes.c_void_p),
+        )  # fmt: skip
+
+    once()
+    return 1e6 * min(once() for _ in range(REPEATS)) / len(draws)
+
+
+def numpy_literal(problem, draws, inner_steps=10):
+    theta, gamma = np.zeros(problem.contexts.shape[1]) + 0.01, 1.0
+    began = time.perf_counter()
+    for i in draws:
+        theta, gamma = literal_update(
+            theta, gamma, (problem.contexts[i], problem.outcomes[i]),
+            slopes=(HOLDING, BACKORDER, 0.1), radius=RADIUS, order=1,
+            step_sizes=(1e-3, 1e-3, 1e-2), inner_steps=inner_steps, epsilon=1e-6, movable=1.0,
+        )  # fmt: skip
+    return 1e6 * (time.perf_counter() - began) / len(draws)
+
+
+def tallies(n, size):
+    """Room for the averages that a block of steps leaves behind."""
+    return np.zeros(size), np.zeros(n), np.zeros(n, dtype=np.int64)
+
+
+def kernels(n, s, function):
+    rng = np.random.default_rng(0)
+    steps = int(4e6 / s) + 20_000
+    draws = rng.integers(n, size=steps)
+    problem = affine(n, s)
+    row = {"n": n, "s": s, "floor_c": floor_cost(function, problem, draws)}
+    plain = AdaptiveRun(problem)
+    row["dasgd"] = best(lambda: plain._run_fused(draws, *tallies(n, s)), steps)
+    if n < s:
+        row["dasgd_gram"] = best(lambda: plain._run_gram(draws, *tallies(n, n)), steps)
+    memory = MemoryRun.start(problem)
+    row["dasgd_memory"] = best(lambda: memory.run(draws), steps)
+    theta = np.full(s, 0.01)
+    row["literal_k10"] = best(
+        lambda: literal_steps(
+            problem.contexts, problem.outcomes, draws, HOLDING, BACKORDER, 0.1, RADIUS, 1, 1e-3,
+            1e-3, 1e-2, 10, 1e-6, np.ones(s), theta, 1.0,
+        ),
+        steps,
+    )  # fmt: skip
+    row["numpy_literal_k10"] = numpy_literal(problem, draws[:1000])
+    row["dasgd_over_floor"] = row["dasgd"] / row["floor_c"]
+    row["numpy_over_dasgd"] = row["numpy_literal_k10"] / row["dasgd"]
+    return {key: f"{v:.4f}" if isinstance(v, float) else v for key, v in row.items()}
+
+
+def against_rows():
+    """Step cost from n = 10 to n = 1e6 at s = 100: flat, but for the cache."""
+    rows = []
+    rng = np.random.default_rng(0)
+    for n in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
+        problem = affine(n, 100)
+        draws = rng.integers(n, size=1_000_000)
+        plain = AdaptiveRun(problem)
+        sums = tallies(n, 100)
+        memory = MemoryRun.start(problem)
+        rows.append(
+            {
+                "n": n,
+                "megabytes": f"{problem.contexts.nbytes / 1e6:.3f}",
+                "dasgd": f"{best(lambda p=plain, d=draws, t=sums: p._run_fused(d, *t), len(draws)):.4f}",
+                "dasgd_memory": f"{best(lambda m=memory, d=draws: m.run(d), len(draws)):.4f}",
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def draw(rows):
+    figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
+    n = [row["n"] for row in rows]
+    for key, label, colour in (
+        ("dasgd", "DA-SGD", "#1f6f8b"),
+        ("dasgd_memory", "DA-SGD with memory", "#c8553d"),
+    ):
+        axes.plot(n, [float(row[key]) for row in rows], "o-", label=label, color=colour)
+    axes.set(xscale="log", xlabel="rows n (s = 100)", ylabel="microseconds per step", ylim=(0, None))
+    axes.axvspan(4.8e7 / 800, max(n), color="#eeeeee", zorder=0)
+    axes.text(4.8e7 / 800 * 1.1, 0.01, "data larger than\na 48 MB cache", fontsize=8, color="#666666")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    axes.set_title(f"Step cost against rows ({machine().split(',')[0]})", loc="left", fontsize=9)
+    figure.savefig(RESULTS / "step_cost_rows.png", dpi=150)
+
+
+def main():
+    function = build_floor()
+    rows = [kernels(n, s, function) for n, s in ((500, 100), (500, 1000), (50, 1000))]
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    rows = [{key: row.get(key, "") for key in keys} for row in rows]
+    for row in rows:
+        print(row)
+    write_csv("step_cost", rows)
+    by_rows = against_rows()
+    write_csv("step_cost_rows", by_rows)
+    draw(by_rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The demo: its numbers, its table and its picture."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from surefoot.cli import demo
+from surefoot.datasets import load_yaz
+from surefoot.exceptions import InvalidInputError, MissingExtraError
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_yaz(drop_closed=True)
+
+
+@pytest.fixture(scope="module")
+def rows(data):
+    return demo.judge(data, 60)
+
+
+def test_rows_hold_costs_out_of_sample(data, rows):
+    assert [row.product for row in rows] == list(data.products)
+    for row in rows:
+        y = data.product(row.product)
+        past, future = y[-165 - 60 : -165], y[-165:]
+        order = np.sort(past)[int(np.ceil(0.6 * 60)) - 1]
+        expected = np.mean(np.maximum(15 * (future - order), 10 * (order - future)))
+        assert row.constant == pytest.approx(expected)
+        assert row.radius >= 0
+        assert row.converged
+        assert row.gap <= 0.01
+
+
+def test_the_robust_policies_cost_less_in_total_than_both_others(rows):
+    total = {name: sum(getattr(row, name) for row in rows) for name in ("constant", "plain", "robust")}
+    assert total["robust"] < 0.97 * min(total["constant"], total["plain"])
+
+
+def test_the_table_shows_every_product_and_the_totals(rows):
+    text = demo.table(rows, 60)
+    assert "after learning from 60 days" in text
+    for row in rows:
+        assert f"{row.robust:.2f}" in text
+        assert row.product in text
+    assert f"{sum(row.robust for row in rows):.2f}" in text.splitlines()[-1]
+
+
+def test_a_row_that_did_not_converge_says_so(rows):
+    unfinished = demo.Row("tofu", 1.0, 2.0, 3.0, 0.1, 0.2, converged=False)
+    assert "(not converged)" in demo.table([unfinished], 60)
+    assert "(not converged)" not in demo.table(rows, 60)
+
+
+@pytest.mark.parametrize("days", [9, 596, -1])
+def test_windows_that_do_not_fit_are_refused(data, days):
+    with pytest.raises(InvalidInputError, match=f"^days must be between 10 and 595, got {days}"):
+        demo.judge(data, days)
+
+
+def test_the_picture_is_written(rows, tmp_path):
+    path = tmp_path / "demo.png"
+    demo.draw({60: rows, 120: rows}, 60, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 20_000
+
+
+def test_without_matplotlib_the_message_names_the_install_command(monkeypatch, tmp_path):
+    original = importlib.import_module
+
+    def missing(name, *args):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return original(name, *args)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[cli\]"'):
+        demo.run_demo(tmp_path / "demo.png", days=60)

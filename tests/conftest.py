@@ -1,0 +1,64 @@
+"""Small random problems that tests of every layer share."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from surefoot import Box, Problem, WassersteinBall
+from surefoot.costs import Newsvendor
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
+from surefoot.problem import AffineProblem, affine_problems
+
+
+def _problem(
+    seed: int = 0,
+    *,
+    rows: int = 8,
+    columns: int = 3,
+    backorder: float = 1.0,
+    holding: float = 0.3,
+    smoothing: float = 0.0,
+    intercept: bool = True,
+    box: str | None = None,
+    weighted: bool = False,
+    **ball: object,
+) -> Problem:
+    """A random problem in its own units; ``box`` is "closed", "open" (above) or None."""
+    rng = np.random.default_rng([seed, rows, columns])
+    X = rng.normal(size=(rows, columns)) + rng.normal(size=columns)
+    y = X @ rng.normal(size=columns) + rng.normal(size=rows) + 1.0
+    support = None
+    if box is not None:
+        # Some rows touch the box and others have room.
+        lower = X.min(axis=0) - 0.2 * (np.arange(columns) % 2)
+        upper = X.max(axis=0) + 0.3 * (np.arange(columns) % 3)
+        if box == "open":
+            upper[::2] = np.inf
+        support = Box(lower, upper, outcome=(y.min() - 0.5, math.inf if box == "open" else y.max()))
+    weights = rng.uniform(0.2, 2.0, size=rows) if weighted else None
+    options = {"radius": 0.3, "scale": False, "support": support, **ball}
+    return Problem(
+        Newsvendor(backorder, holding, smoothing),
+        Linear(intercept=intercept),
+        Empirical(X, y, weights),
+        WassersteinBall(**options),  # type: ignore[arg-type]
+    )
+
+
+def _affine(seed: int = 0, **options: object) -> AffineProblem:
+    return affine_problems(_problem(seed, **options))[0]  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def make_problem() -> Callable[..., Problem]:
+    """Return the maker of random problems."""
+    return _problem
+
+
+@pytest.fixture(scope="session")
+def make_affine() -> Callable[..., AffineProblem]:
+    """Return the maker of random affine problems."""
+    return _affine

@@ -1,0 +1,134 @@
+"""Canonical coordinates change nothing but the coordinates."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surefoot.certificates import worst_case_value
+from surefoot.engines.canonical import canonical
+
+
+def one_hot(rows, groups=3):
+    return np.eye(groups)[np.arange(rows) % groups]
+
+
+def with_contexts(problem, contexts, frozen):
+    columns = contexts.shape[1]
+    movable = np.ones(columns, dtype=bool)
+    movable[list(frozen)] = False
+    return replace(
+        problem, contexts=contexts, movable=movable, lower=np.full(columns, -np.inf),
+        upper=np.full(columns, np.inf), scale=np.ones(columns),
+    )  # fmt: skip
+
+
+def shapes(make_affine, name, intercept):
+    """A problem of the named shape."""
+    rows, columns = {"tall": (20, 4), "wide": (6, 15), "square": (7, 7)}.get(name, (12, 6))
+    base = make_affine(1, rows=rows, columns=columns, intercept=intercept, weighted=True)
+    X = base.contexts
+    if name in ("tall", "wide", "square"):
+        return with_contexts(base, X, (0,) if name == "square" else ())
+    if name == "one-hot":  # a frozen block that adds up to one
+        return with_contexts(base, np.hstack([X, one_hot(rows)]), (6, 7, 8))
+    if name == "two flags":  # a frozen block that does not
+        return with_contexts(base, np.hstack([X, one_hot(rows)[:, :2]]), (6, 7))
+    if name == "deficient":
+        return with_contexts(base, X[:, :2] @ np.array([[1.0, 2, 3, 0], [0, 1, -1, 2]]), ())
+    if name == "duplicated":
+        return with_contexts(base, X[:, [0, 1, 0, 2, 1, 3]], (4,))
+    assert name == "doubled frozen"
+    return with_contexts(base, X[:, [0, 1, 2, 3, 3]], (3, 4))
+
+
+SHAPES = ["tall", "wide", "square", "one-hot", "two flags", "deficient", "duplicated", "doubled frozen"]
+CASES = list(itertools.product(SHAPES, (True, False)))
+
+
+@pytest.mark.parametrize(("name", "intercept"), CASES)
+def test_decisions_and_prices_survive_the_change(make_affine, name, intercept):
+    problem = shapes(make_affine, name, intercept)
+    form = canonical(problem)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        coordinates = rng.normal(size=form.rows.shape[1])
+        theta, t = form.parameters(problem, coordinates)
+        np.testing.assert_allclose(problem.contexts @ theta + t, form.rows @ coordinates, atol=1e-9)
+        norm = np.linalg.norm(theta[problem.movable])
+        assert norm == pytest.approx(np.linalg.norm(coordinates[: form.n_priced]), rel=1e-9)
+        assert intercept or t == 0.0
+    assert form.rows.flags.c_contiguous
+    assert form.metric.shape == (form.rows.shape[1],)
+    assert (form.metric > 0).all()
+
+
+@pytest.mark.parametrize(("name", "intercept"), CASES)
+def test_nothing_is_lost(make_affine, name, intercept):
+    # Any policy has a canonical one with the same decisions at no greater price: project and rotate.
+    problem = shapes(make_affine, name, intercept)
+    form = canonical(problem)
+    rng = np.random.default_rng(1)
+    theta, t = rng.normal(size=len(problem.movable)), rng.normal() if intercept else 0.0
+    decisions = problem.contexts @ theta + t
+    found, *_ = np.linalg.lstsq(form.rows, decisions, rcond=None)
+    np.testing.assert_allclose(form.rows @ found, decisions, atol=1e-8)
+    priced = np.linalg.norm(found[: form.n_priced])
+    assert priced <= np.linalg.norm(theta[problem.movable]) * (1 + 1e-9)
+    again = form.parameters(problem, found)
+    best, given = (worst_case_value(problem, *p)[0] for p in (again, (theta, t)))
+    assert best <= given * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("name", "intercept"), CASES)
+def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, intercept):
+    problem = shapes(make_affine, name, intercept)
+    form = canonical(problem)
+    second = form.rows.T @ (problem.weights[:, None] * form.rows)
+    k = form.n_priced
+    scale = np.abs(second).max()
+    np.testing.assert_allclose(second[:k, k:], 0.0, atol=1e-10 * scale)
+    np.testing.assert_allclose(second[k:, k:], np.eye(len(second) - k), atol=1e-10)
+    variances = np.diag(second)[:k]
+    np.testing.assert_allclose(second[:k, :k], np.diag(variances), atol=1e-10 * scale)
+    # Steps go with one over the standard deviation, damped where there is next to none.
+    damped = 1 / np.sqrt(variances + 1e-4 * variances.max(initial=0.0))
+    np.testing.assert_allclose(form.metric[:k], damped, rtol=1e-6)
+    unpriced = problem.contexts[:, ~problem.movable]
+    if intercept:
+        unpriced = np.column_stack([np.ones(len(unpriced)), unpriced])
+    inner = unpriced.T @ (problem.weights[:, None] * form.rows[:, :k])
+    np.testing.assert_allclose(inner, 0.0, atol=1e-9)
+    # No more coordinates than there is rank.
+    movable = problem.contexts[:, problem.movable]
+    together = np.linalg.matrix_rank(np.hstack([unpriced, movable]), tol=1e-8)
+    assert form.rows.shape[1] == together
+
+
+@pytest.mark.parametrize(
+    ("name", "intercept", "spans"),
+    [
+        ("tall", True, True), ("tall", False, False), ("wide", True, True), ("wide", False, False),
+        ("one-hot", True, True), ("one-hot", False, True), ("two flags", False, False),
+        ("two flags", True, True), ("square", False, False),
+    ],
+)  # fmt: skip
+def test_whether_a_constant_is_free_is_seen(make_affine, name, intercept, spans):
+    problem = shapes(make_affine, name, intercept)
+    form = canonical(problem)
+    assert form.spans_constant is spans
+    if spans:
+        constant = form.rows[:, form.n_priced :] @ form.constant
+        np.testing.assert_allclose(constant, 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_all_columns_frozen_leaves_no_price(make_affine, intercept):
+    base = make_affine(2, rows=9, intercept=intercept)
+    problem = with_contexts(base, base.contexts, (0, 1, 2))
+    form = canonical(problem)
+    assert form.n_priced == 0
+    coordinates = np.arange(1.0, form.rows.shape[1] + 1)
+    theta, t = form.parameters(problem, coordinates)
+    np.testing.assert_allclose(problem.contexts @ theta + t, form.rows @ coordinates, atol=1e-10)

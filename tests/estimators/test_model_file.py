@@ -1,0 +1,196 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from surefoot import DASGD, Box, ConvexProgram, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot.costs import Newsvendor
+from surefoot.estimators.model_file import model_parts, restore
+from surefoot.exceptions import ConvergenceWarning, ModelFileError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
+
+COST = Newsvendor(1.0, 0.2)
+NAMES = list("abcde")
+QUICK = DASGD(gap_tol=0.1)
+
+MODELS = {
+    "defaults": lambda: RobustNewsvendor(),
+    "two products": lambda: RobustNewsvendor((1.0, 2.0), 0.3, radius=0.05),
+    "arrays as options": lambda: RobustNewsvendor(np.array([1.0, 2.0]), np.float64(0.3), radius=0.1),
+    "no intercept": lambda: RobustNewsvendor(radius=0.1, intercept=False, order=1),
+    "frozen names": lambda: RobustNewsvendor(radius=0.1, frozen=["d", "a"]),
+    "exact": lambda: RobustNewsvendor(radius=0.1, solver=Exact(gap_tol=1e-3)),
+    "policy": lambda: RobustPolicy(COST, random_state=4),
+    "box": lambda: RobustPolicy(
+        COST, ball=WassersteinBall(0.1, support=Box((-1, 0, -1, 0, -1), 2.0)), solver=QUICK
+    ),
+    "box away from zero": lambda: RobustPolicy(
+        COST,
+        ball=WassersteinBall(0.1, support=Box(0.0, 1.0, outcome=(0.5, 30.0)), outcome_cost=2.0),
+        solver=QUICK,
+    ),
+    "outcomes move": lambda: RobustPolicy(COST, ball=WassersteinBall(0.1, outcome_cost=2.0, order=1)),
+    "smoothed": lambda: RobustPolicy(
+        Newsvendor(1.0, 0.2, smoothing=0.1), ball=WassersteinBall(0.1, scale=False), solver=QUICK
+    ),
+    "exact in a box": lambda: RobustPolicy(
+        COST,
+        Linear(intercept=False),
+        ball=WassersteinBall(0.1, support=Box(-1, 2), frozen=("b",)),
+        solver=ConvexProgram(),
+    ),
+}
+
+
+@pytest.fixture(params=MODELS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def frame(data):
+    return pd.DataFrame(data.X, columns=NAMES)
+
+
+@pytest.fixture
+def outcomes(data, kind):
+    y = data.y + 1.0
+    return np.column_stack([y, 2.0 * y]) if kind in ("two products", "arrays as options") else y
+
+
+@pytest.fixture
+def model(kind, frame, outcomes):
+    return MODELS[kind]().fit(frame, outcomes)
+
+
+def twin(model):
+    """The model that ``model_parts`` and ``restore`` make of it."""
+    again = type(model)(**model.get_params())
+    restore(again, *model_parts(model))
+    return again
+
+
+def assert_same(first, second):
+    for name in ("radius_", "certificate_", "converged_", "status_", "n_steps_", "n_features_in_"):
+        assert getattr(first, name) == getattr(second, name), name
+        assert type(getattr(first, name)) is type(getattr(second, name)), name
+    for name in ("multiplier_", "scale_", "movable_", "feature_names_in_"):
+        one, other = getattr(first, name), getattr(second, name)
+        assert type(one) is type(other), name
+        np.testing.assert_array_equal(one, other)
+    for name in ("theta", "intercept"):
+        np.testing.assert_array_equal(
+            getattr(first.parameters_, name), getattr(second.parameters_, name)
+        )
+    assert first._single == second._single
+    assert hasattr(first, "radius_path_") == hasattr(second, "radius_path_")
+    if hasattr(first, "radius_path_"):
+        for name in ("radii", "fold_costs", "fold_weights", "radius"):
+            np.testing.assert_array_equal(
+                getattr(first.radius_path_, name), getattr(second.radius_path_, name)
+            )
+
+
+def test_everything_comes_back(model, frame, outcomes):
+    again = twin(model)
+    assert_same(again, model)
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    assert again.cost(frame, outcomes) == model.cost(frame, outcomes)
+    assert again.worst_case(frame, outcomes).value == model.worst_case(frame, outcomes).value
+    assert again.history_ == ()  # the checks of the run are not kept
+
+
+def test_learning_goes_on_bit_for_bit(model, frame, outcomes):
+    again = twin(model)
+    for size in (1, 20):
+        for one in (model, again):
+            one.partial_fit(frame[:size], outcomes[:size])
+        np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+        assert_same(again, model)
+        again = twin(again)  # and from a stream that was saved in between
+
+
+def test_a_stream_that_was_never_fitted_comes_back(kind, frame, outcomes):
+    model = MODELS[kind]().partial_fit(frame[:30], outcomes[:30])
+    again = twin(model)
+    assert_same(again, model)
+    for one in (model, again):
+        one.partial_fit(frame[30:], outcomes[30:])
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_a_restored_model_is_saved_as_the_same_parts(model):
+    header, arrays = model_parts(model)
+    other, more = model_parts(twin(model))
+    assert header == other
+    assert set(arrays) == set(more)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, more[name])
+
+
+def test_a_model_without_names_has_none_afterwards(data):
+    model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
+    assert model_parts(model)[0]["names"] is None
+    assert not hasattr(twin(model), "feature_names_in_")
+
+
+@pytest.mark.filterwarnings("ignore::surefoot.exceptions.ConvergenceWarning")
+def test_the_printed_algorithm_can_be_saved_too(data):
+    solver = DASGD.literal(alpha=0.01, beta=0.01, eta=0.01, K=2, epsilon=0.0, steps=50)
+    model = RobustNewsvendor(radius=0.1, solver=solver).fit(data.X, data.y)
+    again = twin(model)
+    np.testing.assert_array_equal(again.predict(data.X), model.predict(data.X))
+    assert again.converged_ is False
+
+
+def test_an_infinite_gap_can_be_saved(data):
+    with pytest.warns(ConvergenceWarning):
+        model = RobustNewsvendor(radius=0.1, solver=DASGD(max_steps=1)).fit(data.X, data.y)
+    object.__setattr__(model.certificate_, "gap", float("inf"))
+    assert twin(model).certificate_.gap == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"policy": Linear(features=np.square)}, "features"),
+        ({"solver": DASGD(callback=lambda progress: None)}, "callback"),
+        ({"solver": Exact(callback=lambda progress: None)}, "callback"),
+        ({"nominal": "given"}, "nominal"),
+    ],
+    ids=["features", "callback of DASGD", "callback of Exact", "nominal"],
+)
+def test_what_cannot_be_saved_is_refused_by_name(data, options, name):
+    if "nominal" in options:
+        options = {"nominal": Empirical(data.X, data.y)}
+    model = RobustPolicy(COST, ball=WassersteinBall(0.1), **options).fit(data.X, data.y)
+    with pytest.raises(ModelFileError, match=f"^{name} must be made of numbers, text and Surefoot's"):
+        model_parts(model)
+
+
+def test_parameters_changed_after_the_fit_are_not_saved_as_if_fitted(data):
+    model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
+    for changes in ({"backorder": 5.0}, {"radius": 0.2}, {"intercept": False}):
+        changed = RobustNewsvendor(radius=0.1).fit(data.X, data.y).set_params(**changes)
+        with pytest.raises(
+            ModelFileError, match="parameters must be those of the fit .* call fit again"
+        ):
+            model_parts(changed)
+        model_parts(changed.fit(data.X, data.y))
+    model_parts(model)
+
+
+@pytest.mark.parametrize("part", ["certificate", "single", "names", "radius", "columns", "status"])
+def test_a_header_without_a_part_is_refused(data, part):
+    header, arrays = model_parts(RobustNewsvendor(radius=0.1).fit(data.X, data.y))
+    del header[part]
+    with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
+        restore(RobustNewsvendor(radius=0.1), header, arrays)
+
+
+@pytest.mark.parametrize("part", ["theta", "intercept", "scale", "movable", "stream_0_mean"])
+def test_arrays_without_a_part_are_refused(data, part):
+    header, arrays = model_parts(RobustNewsvendor(radius=0.1).fit(data.X, data.y))
+    del arrays[part]
+    with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
+        restore(RobustNewsvendor(radius=0.1), header, arrays)
