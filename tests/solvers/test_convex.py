@@ -40,7 +40,7 @@ def test_no_search_finds_a_better_policy(make_demand, order, options):
 
     start = np.append(product.theta, product.intercept)[:free]
     simplex = start + 0.3 * np.vstack([np.zeros(free), np.eye(free)])
-    options = {"maxfev": 60, "initial_simplex": simplex}
+    options = {"maxfev": 40, "initial_simplex": simplex}
     best = minimize(value, start, method="Nelder-Mead", options=options)
     assert best.fun >= optimum * (1 - 1e-5)
 

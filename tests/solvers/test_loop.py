@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot.certificates import gap_floor, lower_bound, worst_case_value
+from surefoot.solvers import Exact
 from surefoot.solvers.loop import draw_blocks, run_until
 
 
@@ -74,12 +75,12 @@ def test_it_stops_at_half_the_tolerance_or_says_that_it_met_the_whole(make_affin
 
 def test_a_continued_run_is_looked_at_before_it_steps(make_affine):
     problem = make_affine(1, radius=0.1)
-    decision, u = problem.constant_order()
+    best = Exact().solve_affine(problem)
     run = Scripted(problem, [])
-    good = np.linalg.lstsq(problem.contexts, problem.outcomes - decision, rcond=None)[0]
-    run.now, run.slopes, run.steps = (good, decision), u, 50
+    run.now, run.slopes, run.steps = (best.theta, best.intercept), best.slopes, 50
     answer = run_until(run, blocks(0), gap_tol=1e-9)
-    assert answer.theta is good
+    assert answer.theta is best.theta
+    np.testing.assert_array_equal(answer.slopes, best.slopes)
     assert answer.steps == 0
 
 

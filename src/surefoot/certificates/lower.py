@@ -64,8 +64,11 @@ def _gain(problem: AffineProblem, slopes: FloatArray) -> float:
 
 def _price(problem: AffineProblem, slopes: FloatArray) -> float:
     """||X'u|| over movable columns, what making the slopes feasible costs."""
-    gradient = problem.contexts.T @ (problem.weights * slopes)
-    return float(np.linalg.norm(gradient[problem.movable]))
+    weighted = problem.weights * slopes
+    gradient = (problem.contexts.T @ weighted)[problem.movable]
+    # Sums that cancel leave rounding behind, for which nothing has to be paid.
+    rounding = 1e-15 * (np.abs(problem.contexts).T @ np.abs(weighted))[problem.movable]
+    return float(np.linalg.norm(np.where(np.abs(gradient) > rounding, gradient, 0.0)))
 
 
 def _nearly_balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
@@ -87,8 +90,9 @@ def _balanced(problem: AffineProblem, slopes: FloatArray, columns: FloatArray) -
     up, down, weights = problem.pieces.up, problem.pieces.down, problem.weights
     if columns.shape[1] == 0:
         return _zero_mean(slopes, weights, down, up) if problem.intercept else slopes
-    if problem.intercept:
-        columns = np.column_stack([np.ones(len(columns)), columns])
+    if problem.intercept:  # centred, a column far from zero keeps its digits
+        columns = np.column_stack([np.ones(len(columns)), columns - weights @ columns])
+    columns = columns / np.maximum(np.sqrt(weights @ columns**2), np.finfo(np.float64).tiny)
     root = np.sqrt(weights)
     basis = _column_basis(columns * root[:, None])
     for _ in range(PROJECTIONS):

@@ -51,7 +51,8 @@ def _scalar_steps(scalars, slope, gradient_square, with_intercept):
     step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
     scalars[INTERCEPT_SQUARES] += slope * slope
     if with_intercept:
-        scalars[INTERCEPT] -= scalars[INTERCEPT_TRAVELLED] / np.sqrt(scalars[INTERCEPT_SQUARES]) * slope
+        scale = np.sqrt(scalars[INTERCEPT_SQUARES] + 1e-300)
+        scalars[INTERCEPT] -= scalars[INTERCEPT_TRAVELLED] / scale * slope
         away = abs(scalars[INTERCEPT] - scalars[START])
         scalars[INTERCEPT_TRAVELLED] = max(scalars[INTERCEPT_TRAVELLED], away)
     rate = max(1.0 / (scalars[STEPS] + PRIOR_SLOPES), 1.0 / SLOPE_WINDOW)

@@ -68,12 +68,11 @@ def canonical(problem: AffineProblem) -> Canonical:
         movable = movable - projection
     elif basis.shape[1]:
         movable = movable - raw @ projection
-    rotation, variances = _principal_axes(movable, weights)
+    rotation, variances, typical = _axes(movable, weights)
     rows = np.empty((len(weights), len(variances) + basis.shape[1]))
     np.matmul(movable, rotation, out=rows[:, : len(variances)])
     rows[:, len(variances) :] = basis
-    largest = float(variances.max(initial=0.0))
-    damping = DAMPING_SHARE * largest + np.finfo(np.float64).tiny
+    damping = DAMPING_SHARE * typical + np.finfo(np.float64).tiny
     constant = basis.T @ weights
     return Canonical(
         rows=rows,
@@ -96,6 +95,27 @@ def _orthonormal(raw: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
     kept = sizes > sizes[0] * 1e-10
     from_basis = right[kept].T / sizes[kept]
     return raw @ from_basis, from_basis
+
+
+def _axes(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Rotation, second moments along the new axes, and the largest of them but for the mean's.
+
+    Without an intercept the mean of the rows can be far longer than their spread. It then gets an
+    axis of its own, so that the spread's axes are found among numbers of their own size.
+    """
+    mean = weights @ columns
+    length = float(np.linalg.norm(mean))
+    spread = float(weights @ np.einsum("ij,ij->i", columns, columns)) - length**2
+    if length**2 <= max(spread, 0.0) or columns.shape[1] == 1:
+        rotation, variances = _principal_axes(columns, weights)
+        return rotation, variances, float(variances.max(initial=0.0))
+    axis = mean / length
+    along = columns @ axis
+    rest = columns - np.outer(along, axis)
+    rotation, variances = _principal_axes(rest, weights)
+    rotation -= np.outer(axis, axis @ rotation)
+    moments = np.append(variances, weights @ along**2)
+    return np.column_stack([rotation, axis]), moments, float(variances.max(initial=0.0))
 
 
 def _principal_axes(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,10 @@ class ConvexProgram(Solver):
         cp = _cvxpy()
         model = _model(cp, problem)
         try:
-            model.program.solve(solver=self.solver)
+            with warnings.catch_warnings():
+                # At theta = 0 the cones have no interior. The certificate judges accuracy anyway.
+                warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+                model.program.solve(solver=self.solver)
         except cp.error.SolverError as error:
             raise SurefootError(f"{self.solver} failed on this problem: {error}.") from error
         if model.theta.value is None:
@@ -124,33 +128,31 @@ def _model(cp: Any, problem: AffineProblem) -> _Model:
     residuals = problem.contexts @ theta + intercept - problem.outcomes
     constraints: list[Any] = []
     pieces = []
+    free = 0.0 if problem.boxed else _free_gain(cp, problem, theta, gamma, constraints)
     for slope in (problem.pieces.up, -problem.pieces.down):
+        moves = slope**2 * free
         if problem.boxed:
             moves = _boxed_gain(cp, problem, theta, gamma, slope, constraints)
-        else:
-            moves = _free_gain(cp, problem, theta, gamma, slope, constraints)
         pieces.append(costs >= slope * residuals + moves)
     objective = gamma * problem.radius + problem.weights @ costs
     program = cp.Problem(cp.Minimize(objective), [*pieces, *constraints])
     return _Model(program, theta, intercept, *pieces)
 
 
-def _free_gain(
-    cp: Any, problem: AffineProblem, theta: Any, gamma: Any, slope: float, constraints: list[Any]
-) -> Any:
-    """What moving gains on one piece when nothing stops the move."""
+def _free_gain(cp: Any, problem: AffineProblem, theta: Any, gamma: Any, constraints: list[Any]) -> Any:
+    """What moving gains when nothing stops the move, for a piece of slope 1; it grows as slope^2."""
     movable = np.flatnonzero(problem.movable)
     if problem.order == 1:
         if len(movable):
-            constraints.append(abs(slope) * cp.norm(theta[movable], 2) <= gamma)
-        constraints.append(gamma >= abs(slope) * problem.outcome_pull)
+            constraints.append(problem.pieces.steepest * cp.norm(theta[movable], 2) <= gamma)
+        constraints.append(gamma >= problem.pieces.steepest * problem.outcome_pull)
         return 0.0
-    gain = cp.Variable()
-    parts = [slope * theta[movable]] if len(movable) else []
+    parts = [theta[movable]] if len(movable) else []
     if problem.outcome_pull > 0:
-        parts.append(np.array([slope * math.sqrt(problem.outcome_pull)]))
+        parts.append(np.array([math.sqrt(problem.outcome_pull)]))
     if not parts:
         return 0.0
+    gain = cp.Variable()
     # gain >= ||parts||^2 / (4 gamma), as a second-order cone.
     constraints.append(cp.SOC(gain + gamma, cp.hstack([*parts, gain - gamma])))
     return problem.radius * gain
