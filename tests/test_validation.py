@@ -158,7 +158,7 @@ def test_one_family_of_errors():
         (np.array(["2024-01-01"], "M8[D]"), "X must be numeric, got text or dates (datetime64[D])."),
         (np.array([3], "m8[s]"), "X must be numeric, got text or dates (timedelta64[s])."),
         ([1.0, math.nan], "X must be finite (no NaN, no infinity), got NaN in row 1."),
-        ([None], "X must be finite (no NaN, no infinity), got NaN in row 0."),
+        ([None], "X must be numeric, got None."),
         (math.inf, "X must be finite (no NaN, no infinity), got infinity in the value."),
         (
             [[1.0, 2.0], [3.0, -math.inf]],

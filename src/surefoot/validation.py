@@ -97,6 +97,8 @@ def real_array(name: str, values: ArrayLike) -> FloatArray:
     if array.dtype.kind == "c":
         raise InvalidInputError(f"{name} must be real, got complex data.")
     if array.dtype.kind not in "biuf":
+        if array.dtype.kind == "O" and any(v is None for v in array.reshape(-1)):
+            raise InvalidInputError(f"{name} must be numeric, got None.")
         # NumPy would read digits as numbers and dates as days or nanoseconds since 1970.
         if array.dtype.kind in "USTmM" or any(isinstance(v, str | bytes) for v in array.reshape(-1)):
             raise InvalidInputError(f"{name} must be numeric, got text or dates ({array.dtype}).")

@@ -35,7 +35,7 @@ bounds = st.floats(allow_nan=False)
             "got Box(lower=0.0, upper=1.0, outcome=(2.0, 1.0)).",
         ),
         ((math.nan, 1), "lower must not be NaN, got nan."),
-        ((None, 1), "lower must not be NaN, got None."),
+        ((None, 1), "lower must be numeric, got None."),
         ((0, [1.0, math.nan]), "upper must not be NaN, got [1.0, nan]."),
         ((0, 1, (math.nan, 1)), "outcome must not be NaN, got (nan, 1)."),
         (((0, 1), (2, 3, 4)), "lower and upper must have the same length, got [2, 3]."),

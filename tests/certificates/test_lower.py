@@ -129,8 +129,25 @@ def test_without_an_intercept_order_two_pays_with_the_mean_of_the_slopes(make_af
     assert lower_bound(short, u) < 0.99 * gain
 
 
-def test_useless_slopes_prove_zero_and_nothing_negative(make_affine):
-    problem = make_affine(3)
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("share", [1e-4, 1e-3])
+def test_slopes_that_are_nearly_right_prove_nearly_all_at_a_small_radius(
+    make_affine, order, intercept, share
+):
+    # Shrinking them until a small budget pays for their imbalance would leave nearly nothing.
+    problem = make_affine(12, rows=25, order=order, intercept=intercept)
+    problem = problem.at_radius(share * problem.collapse_radius())
+    answer = ConvexProgram().solve_affine(problem)
+    optimum = worst_case_value(problem, answer.theta, answer.intercept)[0]
+    disturbed = answer.slopes + 0.01 * np.random.default_rng(0).normal(size=25)
+    assert 0.97 * optimum <= lower_bound(problem, disturbed) <= optimum + 1e-7
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("box", [None, "closed", "open"])
+def test_useless_slopes_prove_zero_and_nothing_negative(make_affine, order, box):
+    problem = make_affine(3, order=order, box=box)
     assert lower_bound(problem, np.zeros(8)) == 0.0
     backwards = -problem.constant_order()[1]
     assert lower_bound(problem, backwards) >= 0.0

@@ -95,7 +95,7 @@ def test_features_become_floats():
             lambda X: X.sum(axis=1),
             "features(X) must be a matrix (rows, columns), got an array of shape (2,).",
         ),
-        (lambda X: None, "features(X) must be finite (no NaN, no infinity), got NaN in the value."),
+        (lambda X: None, "features(X) must be numeric, got None."),
         (
             lambda X: X[:, :0],
             "features(X) must have at least one row and one column, got shape (2, 0).",

@@ -49,10 +49,11 @@ def best_response(
         return _boxed(problem, theta, residuals, gamma)
     if problem.order == 1:
         return _order_one_free(problem, theta, residuals, gamma)
-    slope = order_two_slope(problem.pieces, residuals, problem.reach(theta) ** 2 / (2.0 * gamma))
+    reach = problem.reach(theta)
+    slope = order_two_slope(problem.pieces, residuals, reach**2 / (2.0 * gamma))
     pull = slope / (2.0 * gamma)
-    moved = residuals + pull * problem.reach(theta) ** 2
-    distance = pull**2 * problem.reach(theta) ** 2
+    moved = residuals + pull * reach**2
+    distance = (pull * reach) ** 2
     return Response(
         value=problem.pieces.evaluate(moved) - gamma * distance,
         slope=slope,

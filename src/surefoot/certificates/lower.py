@@ -253,6 +253,8 @@ def _plan_cost(problem: AffineProblem, slopes: FloatArray) -> float:
     mass = np.concatenate([problem.weights * share_up, problem.weights * (1.0 - share_up)])
     low, high = np.vstack([low, low]), np.vstack([high, high])
     target = -(problem.weights * slopes) @ X
+    if not target.any():
+        return 0.0
     lengths = np.ones(len(mass))
     best = math.inf
     for _ in range(1 if problem.order == 2 else REWEIGHTINGS):

@@ -11,5 +11,8 @@ LOG_STEP = 1.0
 HOLDING_SHARE = 1e-6
 # From this step size times price on, DA-SGD with memory steps along the norm implicitly.
 STIFF_SHARE = 0.3
+# Order 1 with moving outcomes prices ||theta|| only above 1/kappa. The price sets in over this share of
+# that length, so that a policy that belongs on the border can stay there.
+SPHERE_WIDTH = 0.06
 # Policies are averaged once in this many steps: neighbours are too alike to count each.
 AVERAGE_EVERY = 16

@@ -15,6 +15,8 @@ The multiplier is profiled: gamma = G N for order 1, C N / (2 rho) for order 2.
 import numpy as np
 from numba import njit
 
+from surefoot.engines.constants import SPHERE_WIDTH, STIFF_SHARE
+
 # Indices into the vector of running scalars that the kernel updates in place.
 MEAN_SLOPE, N_SCALARS = 0, 1
 
@@ -48,7 +50,7 @@ def memory_steps(
         mean_slope += settled
         decision = 0.0
         squared = 0.0
-        if largest_step * price < 0.3:
+        if largest_step * price < STIFF_SHARE:
             for j in range(n_priced):
                 x = rows[i, j]
                 gradient[j] += settled * x
@@ -81,7 +83,10 @@ def _price_and_shift(squared, mean_slope, up, down, rho, order, pull, spans_cons
     tiny = 1e-150
     if order == 1:
         norm = np.sqrt(squared)
-        return (rho * max(up, down) / (norm + tiny) if norm >= pull else 0.0), 0.0
+        share = 1.0
+        if pull > 0.0:  # the price sets in at ||theta|| = 1/kappa, where it may take any share
+            share = min(1.0, max(0.0, 0.5 + (norm / pull - 1.0) / SPHERE_WIDTH))
+        return share * rho * max(up, down) / (norm + tiny), 0.0
     reach = np.sqrt(squared + pull)
     if spans_constant:
         return rho * np.sqrt(up * down) / (reach + tiny), 0.0

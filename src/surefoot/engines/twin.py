@@ -15,6 +15,7 @@ from surefoot.engines.constants import (
     LOG_STEP,
     PRIOR_SLOPES,
     SLOPE_WINDOW,
+    SPHERE_WIDTH,
     STIFF_SHARE,
 )
 from surefoot.problem import AffineProblem
@@ -72,7 +73,8 @@ def initial_state(problem: AffineProblem) -> State:
     """Start at the constant order (at zero without an intercept) with a guess of the scale."""
     decision, _ = problem.constant_order()
     cost = float(problem.weights @ problem.pieces.evaluate(decision - problem.outcomes))
-    spread = max(cost / problem.pieces.steepest, 1e-12)
+    # First rows with one and the same outcome say nothing about the scale: guess, and grow from there.
+    spread = cost / problem.pieces.steepest or 0.01 * max(abs(decision), 1.0)
     size = float(np.sqrt(problem.weights @ (problem.contexts**2).sum(axis=1)))
     travelled = spread / max(size, 1e-12)
     guess = problem.slope_constant * max(travelled, problem.outcome_pull)
@@ -249,7 +251,10 @@ def _price_and_shift(
     norm = float(np.linalg.norm(state.coordinates[: form.n_priced]))
     tiny = 1e-150
     if problem.order == 1:
-        return (problem.radius * max(up, down) / (norm + tiny) if norm >= pull else 0.0), 0.0
+        share = 1.0
+        if pull > 0.0:  # the price sets in at ||theta|| = 1/kappa, where it may take any share
+            share = float(np.clip(0.5 + (norm / pull - 1.0) / SPHERE_WIDTH, 0.0, 1.0))
+        return share * problem.radius * max(up, down) / (norm + tiny), 0.0
     reach = float(np.sqrt(norm**2 + pull))
     if form.spans_constant:  # the shift is part of the free constant
         return problem.radius * float(np.sqrt(up * down)) / (reach + tiny), 0.0

@@ -8,11 +8,13 @@ from sklearn.utils.validation import validate_data
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.typing import FloatArray
+from surefoot.validation import check_finite
 
 
 def check_contexts(estimator: BaseEstimator, X: Any, *, reset: bool) -> FloatArray:
     """Return contexts as a float64 matrix; with ``reset`` remember their columns, else compare."""
     _refuse_text(X)
+    _refuse_gaps(X)
     X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=1)
     return np.ascontiguousarray(X)
 
@@ -22,15 +24,13 @@ def check_pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return contexts and outcomes as float64 arrays with matching rows."""
     _refuse_text(X)
+    _refuse_gaps(X)
     _refuse_unusable_outcomes(y)
     X, y = validate_data(
         estimator, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True,
         ensure_min_samples=min_rows,
     )  # fmt: skip
-    y = np.asarray(y, dtype=np.float64)
-    if y.ndim not in (1, 2):
-        raise InvalidInputError(f"y must have shape (rows,) or (rows, products), got shape {y.shape}.")
-    return np.ascontiguousarray(X), y
+    return np.ascontiguousarray(X), np.asarray(y, dtype=np.float64)
 
 
 def _refuse_text(X: Any) -> None:
@@ -57,6 +57,13 @@ def _refuse_text(X: Any) -> None:
                 f"X must be numeric, got {found}: encode such columns first, "
                 "for example with OneHotEncoder."
             )
+
+
+def _refuse_gaps(X: Any) -> None:
+    """Name the row and column of the first NaN or infinity; other faults are left to scikit-learn."""
+    array = np.asarray(X) if hasattr(X, "columns") or isinstance(X, np.ndarray) else None
+    if array is not None and array.ndim == 2 and array.dtype.kind == "f":
+        check_finite("X", array, getattr(X, "columns", None))
 
 
 def _as_array(name: str, values: Any) -> Any:

@@ -14,8 +14,10 @@ class RobustNewsvendor(RobustEstimator):
 
     Parameters
     ----------
-    backorder, holding
-        Cost per unit short and per unit left over; one number, or one for each product.
+    backorder
+        Cost per unit short; one number, or one for each product.
+    holding
+        Cost per unit left over; one number, or one for each product.
     radius
         "auto" chooses it by cross-validation; a number is in standard deviations of the columns.
     order

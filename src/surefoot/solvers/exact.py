@@ -106,7 +106,8 @@ class PrimalDualRun:
         # With this metric the largest singular value of the weighted rows decides both step sizes.
         root = np.sqrt(problem.weights)[:, None] * np.sqrt(form.metric)
         self.size = float(np.linalg.norm(form.rows * root, ord=2)) or 1.0
-        cost = problem.weights @ problem.pieces.evaluate(problem.constant_order()[0] - problem.outcomes)
+        begun = problem.constant_order()[0] if form.spans_constant else 0.0
+        cost = problem.weights @ problem.pieces.evaluate(begun - problem.outcomes)
         self.balance = max(float(cost), 1e-300) / (problem.pieces.up + problem.pieces.down)
         self.steps = 0
 

@@ -10,6 +10,8 @@ from surefoot.engines.memory import MEAN_SLOPE, N_SCALARS, memory_steps
 from surefoot.problem import AffineProblem
 from surefoot.typing import FloatArray, IntArray
 
+# Parameters that shrink towards zero for ever stop here, before their squares leave the floats.
+SMALLEST_PARAMETER = 1e-100
 # Product of primal and dual step sizes, as a share of the largest that is safe.
 SAFETY = 0.81
 # The primal step starts at this many units of cost / (b + h) / sqrt(rows).
@@ -42,7 +44,8 @@ class MemoryRun:
             slopes = slopes.copy()
         else:
             slopes = np.zeros_like(slopes)
-        cost = float(problem.weights @ problem.pieces.evaluate(decision - problem.outcomes))
+        begun = decision if form.spans_constant else 0.0
+        cost = float(problem.weights @ problem.pieces.evaluate(begun - problem.outcomes))
         spread = max(cost, 1e-300) / (problem.pieces.up + problem.pieces.down)
         weighted = problem.weights * slopes
         sizes = np.sqrt((form.rows**2) @ form.metric)
@@ -97,11 +100,10 @@ class MemoryRun:
         the intercept, which is put back here.
         """
         problem, pieces, form = self.problem, self.problem.pieces, self.form
-        coordinates = self.coordinates
+        coordinates = np.where(np.abs(self.coordinates) > SMALLEST_PARAMETER, self.coordinates, 0.0)
         if problem.order == 2 and form.spans_constant:
             squared = float(coordinates[: form.n_priced] @ coordinates[: form.n_priced])
             reach = math.sqrt(squared + problem.outcome_pull)
             shift = (pieces.down - pieces.up) * problem.radius * reach / (2.0 * pieces.geometric)
-            coordinates = coordinates.copy()
             coordinates[form.n_priced :] += shift * form.constant
         return form.parameters(problem, coordinates)
