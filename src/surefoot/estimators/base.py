@@ -1,6 +1,7 @@
 """What both estimators share: fit, decide, score, stress, stream, save."""
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -94,14 +95,14 @@ class AdversarialSample:
     distances: FloatArray = field(repr=False)
 
 
-class RobustEstimator(BaseEstimator):
+class RobustEstimator(BaseEstimator, ABC):
     """A decision maker with the scikit-learn interface. It is not a regressor: score is minus cost."""
 
     random_state: int
 
+    @abstractmethod
     def _recipe(self) -> Recipe:
         """Return the parts that the constructor's parameters describe."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Tags:
         """Outcomes are required and may be vectors; contexts are dense and finite."""

@@ -1,5 +1,7 @@
 """The general estimator: any cost, policy, ball and solver."""
 
+from typing import cast
+
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
 from surefoot.estimators.base import Recipe, RobustEstimator
@@ -73,7 +75,7 @@ class RobustPolicy(RobustEstimator):
 
     def _recipe(self) -> Recipe:
         recipe = Recipe(
-            cost=self.cost_function,  # type: ignore[arg-type]
+            cost=cast(Cost, self.cost_function),  # refused below if it is missing
             policy=Linear() if self.policy is None else self.policy,
             ball=WassersteinBall("auto") if self.ball is None else self.ball,
             solver=DASGD() if self.solver is None else self.solver,
