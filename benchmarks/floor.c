@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifndef LANES
+#define LANES 32
+#endif
+
 double floor_seconds(const double *restrict rows, const double *restrict outcomes,
                      const double *restrict norms, const int64_t *restrict draws, int64_t count,
                      int64_t size, double up, double down, double rho, double *restrict theta) {
@@ -26,13 +30,28 @@ double floor_seconds(const double *restrict rows, const double *restrict outcome
         squares += slope * slope * norms[draws[k]] + 2.0 * slope * own * dot + own * own * squared;
         double step = travelled / sqrt(squares);
         double keep = 1.0 - step * own, push = -step * slope;
+        /* Sums of LANES partial sums each: no addition waits for the one before it. */
+        double dots[LANES] = {0}, squares_of[LANES] = {0};
+        int64_t j = 0;
+        for (; j + LANES <= size; j += LANES) {
+            for (int l = 0; l < LANES; l++) {
+                double value = keep * theta[j + l] + push * row[j + l];
+                theta[j + l] = value;
+                squares_of[l] += value * value;
+                dots[l] += next[j + l] * value;
+            }
+        }
         dot = 0.0;
         squared = 0.0;
-        for (int64_t j = 0; j < size; j++) {
+        for (; j < size; j++) {
             double value = keep * theta[j] + push * row[j];
             theta[j] = value;
             squared += value * value;
             dot += next[j] * value;
+        }
+        for (int l = 0; l < LANES; l++) {
+            dot += dots[l];
+            squared += squares_of[l];
         }
         double far = sqrt(squared);
         if (far > travelled) travelled = far;

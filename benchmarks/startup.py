@@ -26,8 +26,18 @@ print(json.dumps({"import_surefoot": t1 - t0, "import_estimator": t2 - t0, "firs
 """
 
 
-def fresh():
-    out = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
+REFERENCE = """
+import json, time
+t0 = time.perf_counter()
+import sklearn.base
+t1 = time.perf_counter()
+import numba
+print(json.dumps({"sklearn": t1 - t0, "numba": time.perf_counter() - t1}))
+"""
+
+
+def fresh(program=PROGRAM):
+    out = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     return json.loads(out.stdout)
 
 
@@ -37,6 +47,14 @@ def main():
     rows = [
         {"what": key, "median_seconds": f"{sorted(run[key] for run in runs)[3]:.4f}"}
         for key in ("import_surefoot", "import_estimator", "first_fit")
+    ]
+    floors = [fresh(REFERENCE) for _ in range(7)]
+    rows += [
+        {
+            "what": f"of which {key} itself",
+            "median_seconds": f"{sorted(run[key] for run in floors)[3]:.4f}",
+        }
+        for key in ("sklearn", "numba")
     ]
     rows.append({"what": "jax imported", "median_seconds": str(any(run["jax"] for run in runs))})
     for row in rows:

@@ -326,3 +326,10 @@ def test_weights_sum_to_one_and_keep_their_ratios(values, power):
         np.testing.assert_array_equal(
             weight_vector("w", np.ldexp(values, power), rows=len(values)), weights
         )
+
+
+def test_a_long_object_is_named_by_its_type():
+    with pytest.raises(
+        InvalidTypeError, match="^nominal must be a nominal, got an object of type tuple.$"
+    ):
+        check_instance("nominal", (np.arange(200),), str, "a nominal")

@@ -10,6 +10,9 @@ import numpy as np
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import ArrayLike, FloatArray
 
+# What users hand in is quoted in messages up to this length.
+LONGEST_REPR = 120
+
 
 def check_number(
     name: str,
@@ -79,7 +82,9 @@ def check_flag(name: str, value: Any) -> bool:
 def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example: str) -> None:
     """Refuse an object of the wrong kind, with an example of a right one."""
     if not isinstance(value, kind):
-        raise InvalidTypeError(f"{name} must be {example}, got {value!r}.")
+        got = repr(value)
+        got = got if len(got) <= LONGEST_REPR else f"an object of type {type(value).__name__}"
+        raise InvalidTypeError(f"{name} must be {example}, got {got}.")
 
 
 def real_array(name: str, values: ArrayLike) -> FloatArray:

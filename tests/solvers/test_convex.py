@@ -22,7 +22,7 @@ from surefoot.exceptions import (
     "options",
     [
         {}, {"outcome_cost": 0.7}, {"frozen": (0,)}, {"frozen": (0, 1)}, {"intercept": False},
-        {"support": Box(0, 1)}, {"support": Box(0, math.inf), "outcome_cost": 1.0}, {"share": 0.0},
+        {"support": Box(0, 1)}, {"support": Box(0, math.inf), "outcome_cost": 4.0}, {"share": 0.0},
         {"share": 1e-4}, {"share": 2.0},
     ],
     ids=str,

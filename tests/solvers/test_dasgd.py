@@ -378,3 +378,11 @@ def test_options_are_checked_by_name(options, error, message):
         DASGD(**options)
     with pytest.raises(TypeError, match="step"):
         DASGD(step=3)
+
+
+@pytest.mark.parametrize(
+    "solver", [DASGD(), DASGD.literal(alpha=1, beta=1, eta=1, K=1, epsilon=0, steps=1)]
+)
+def test_seeds_are_checked_by_name(make_problem, solver):
+    with pytest.raises(InvalidInputError, match="^seed must be >= 0, got -1.$"):
+        solver.solve(make_problem(), seed=-1)

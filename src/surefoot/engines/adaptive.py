@@ -8,8 +8,8 @@ Columns come movable first. ``scalars`` holds the running numbers in the order o
 """
 
 import numpy as np
-from numba import njit
 
+from surefoot.engines.compiling import kernel
 from surefoot.engines.constants import AVERAGE_EVERY, PRIOR_SLOPES, SLOPE_WINDOW
 
 INTERCEPT, START, LOG_MULTIPLIER, SQUARE_SLOPE, TRAVELLED, INTERCEPT_TRAVELLED = range(6)
@@ -18,7 +18,7 @@ AVERAGED, AVERAGED_INTERCEPT = range(10, 12)
 N_SCALARS = 12
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline=True)
 def order_two_slope(residual, k, up, down, smoothing):
     """Slope at the global maximiser for order 2; see ``certificates.inner.order_two_slope``."""
     middle = 0.5 * (up - down)
@@ -29,7 +29,7 @@ def order_two_slope(residual, k, up, down, smoothing):
     return up if residual + middle * k >= 0.0 else -down
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline=True)
 def _free_answer(residual, squared, square_slope, up, down, smoothing, rho, order, pull):
     """Slope p of the moved sample and the pull c of theta on itself: gradient = p x + c theta."""
     if order == 1:
@@ -44,7 +44,7 @@ def _free_answer(residual, squared, square_slope, up, down, smoothing, rho, orde
     return slope, slope * slope / (2.0 * gamma)
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline=True)
 def _scalar_steps(scalars, slope, gradient_square, with_intercept):
     """Advance all running numbers but theta's distance; return theta's step size."""
     scalars[SQUARES] += gradient_square
@@ -61,7 +61,7 @@ def _scalar_steps(scalars, slope, gradient_square, with_intercept):
     return step
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def free_steps(
     rows, outcomes, norms, draws, up, down, smoothing, rho, order, pull, n_movable,
     with_intercept, theta, scalars, average, slope_sums, visits,
@@ -116,7 +116,7 @@ def free_steps(
                 average[j] += theta[j]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def gram_steps(
     gram, outcomes, draws, up, down, smoothing, rho, order, pull, with_intercept,
     coefficients, decisions, scalars, average, slope_sums, visits,

@@ -4,7 +4,6 @@ The formulas are those of ``twin.update``; a minibatch steps along the mean of i
 """
 
 import numpy as np
-from numba import njit
 
 from surefoot.engines.adaptive import (
     AVERAGED,
@@ -21,6 +20,7 @@ from surefoot.engines.adaptive import (
     TRAVELLED,
     order_two_slope,
 )
+from surefoot.engines.compiling import kernel
 from surefoot.engines.constants import (
     AVERAGE_EVERY,
     HOLDING_SHARE,
@@ -31,7 +31,7 @@ from surefoot.engines.constants import (
 from surefoot.engines.moves import box_move, cost_slope, gradient_move, holding_multiplier
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def _answer(
     x, y, theta, residual, gamma, boxed, rho, order, up, down, smoothing, kappa,
     lower, upper, low_y, high_y, n_movable, inner_steps, squared, move, other,
@@ -68,7 +68,7 @@ def _answer(
     return up, distance
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def general_steps(
     rows, outcomes, draws, batch, up, down, smoothing, rho, order, kappa, n_movable,
     with_intercept, boxed, lower, upper, low_y, high_y, inner_steps,

@@ -7,8 +7,8 @@ is read as its norm.
 """
 
 import numpy as np
-from numba import njit
 
+from surefoot.engines.compiling import kernel
 from surefoot.engines.moves import cost_slope
 from surefoot.typing import FloatArray
 
@@ -53,7 +53,7 @@ def literal_update(
     return theta - alpha * slope * x_adv, gamma - beta * (radius**order - distance)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def literal_steps(
     rows, outcomes, draws, up, down, smoothing, rho, order, alpha, beta, eta, inner_steps, epsilon,
     movable, theta, gamma,

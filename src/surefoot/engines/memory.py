@@ -13,15 +13,15 @@ The multiplier is profiled: gamma = G N for order 1, C N / (2 rho) for order 2.
 """
 
 import numpy as np
-from numba import njit
 
+from surefoot.engines.compiling import kernel
 from surefoot.engines.constants import SPHERE_WIDTH, STIFF_SHARE
 
 # Indices into the vector of running scalars that the kernel updates in place.
 MEAN_SLOPE, N_SCALARS = 0, 1
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(fastmath=True)
 def memory_steps(
     rows, outcomes, weights, draws, up, down, rho, order, pull, spans_constant, n_priced,
     theta, slopes, gradient, scalars, primal_steps, dual_steps,
@@ -77,7 +77,7 @@ def memory_steps(
     scalars[MEAN_SLOPE] = mean_slope
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@kernel(fastmath=True, inline=True)
 def _price_and_shift(squared, mean_slope, up, down, rho, order, pull, spans_constant):
     """Return rho C / N, the pull of the norm on theta, and the kink's shift (b - h) q / 4."""
     tiny = 1e-150

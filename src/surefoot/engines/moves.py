@@ -1,10 +1,11 @@
 """Adversarial moves of one row, compiled: exact inside a box, or by proximal gradient steps."""
 
 import numpy as np
-from numba import njit
+
+from surefoot.engines.compiling import kernel
 
 
-@njit(cache=True, nogil=True, fastmath=False, inline="always")
+@kernel(inline=True)
 def cost_slope(residual, up, down, smoothing):
     """Derivative of the (smoothed) kinked cost; at the kink itself the upper slope."""
     if smoothing > 0.0 and abs(residual) < smoothing:
@@ -12,7 +13,7 @@ def cost_slope(residual, up, down, smoothing):
     return up if residual >= 0.0 else -down
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def box_move(x, y, theta, slope, gamma, order, kappa, lower, upper, low_y, high_y, n_movable, out):
     """Best move of one row inside the box for a given slope of the cost.
 
@@ -46,7 +47,7 @@ def box_move(x, y, theta, slope, gamma, order, kappa, lower, upper, low_y, high_
     return gain, outcome_move, distance
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def _order_one_pace(x, theta, slope, gamma, lower, upper, n_movable):
     """Tau with ||clip(tau slope theta)|| = gamma tau; 0 if the multiplier holds every move."""
     total = 0.0
@@ -77,7 +78,7 @@ def _order_one_pace(x, theta, slope, gamma, lower, upper, n_movable):
     return np.sqrt(held) / gamma
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def holding_multiplier(theta, up, down, kappa, lower, upper, low_y, high_y, n_movable, out):
     """Smallest multiplier of order 1 that holds the adversary where a box is open.
 
@@ -103,7 +104,7 @@ def holding_multiplier(theta, up, down, kappa, lower, upper, low_y, high_y, n_mo
     return smallest
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@kernel()
 def gradient_move(
     x, theta, residual, gamma, order, up, down, smoothing, lower, upper, n_movable, inner_steps, out,
 ):  # fmt: skip

@@ -115,6 +115,7 @@ class DASGD(Solver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         problems = affine_problems(problem)
         products = tuple(

@@ -48,6 +48,7 @@ class LiteralDASGD(Solver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Run all steps; the certificate says how good the outcome is."""
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         problems = affine_problems(problem)
         products, negative = zip(
