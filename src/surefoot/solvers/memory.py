@@ -14,6 +14,8 @@ from surefoot.typing import FloatArray, IntArray
 SMALLEST_PARAMETER = 1e-100
 # Product of primal and dual step sizes, as a share of the largest that is safe.
 SAFETY = 0.81
+# The start lies this share of a primal step away from the constant order.
+FIRST_SHARE = 1e-3
 # The primal step starts at this many units of cost / (b + h) / sqrt(rows).
 FIRST_BALANCE = 20.0
 
@@ -52,16 +54,21 @@ class MemoryRun:
         sizes = np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-300))
         scalars = np.zeros(N_SCALARS)
         scalars[MEAN_SLOPE] = weighted.sum()
+        gradient, middle = form.rows.T @ weighted, float(np.median(sizes))
+        balance = FIRST_BALANCE * spread / math.sqrt(len(slopes))
+        # At exactly zero the norm holds theta; a small step leaves it nothing to crawl away from.
+        first = FIRST_SHARE * balance / middle * form.metric[: form.n_priced]
+        coordinates[: form.n_priced] = -first * gradient[: form.n_priced]
         return cls(
             problem=problem,
             form=form,
             coordinates=coordinates,
             slopes=slopes,
-            gradient=form.rows.T @ weighted,
+            gradient=gradient,
             scalars=scalars,
-            balance=FIRST_BALANCE * spread / math.sqrt(len(slopes)),
+            balance=balance,
             sizes=sizes,
-            middle=float(np.median(sizes)),
+            middle=middle,
         )
 
     def move_to(self, radius: float) -> None:
