@@ -65,10 +65,11 @@ def _gain(problem: AffineProblem, slopes: FloatArray) -> float:
 def _price(problem: AffineProblem, slopes: FloatArray) -> float:
     """||X'u|| over movable columns, what making the slopes feasible costs."""
     weighted = problem.weights * slopes
-    gradient = (problem.contexts.T @ weighted)[problem.movable]
+    gradient = problem.contexts.T @ weighted
     # Sums that cancel leave rounding behind, for which nothing has to be paid.
-    rounding = 1e-15 * (np.abs(problem.contexts).T @ np.abs(weighted))[problem.movable]
-    return float(np.linalg.norm(np.where(np.abs(gradient) > rounding, gradient, 0.0)))
+    rounding = 1e-15 * problem.column_sizes * float(np.abs(weighted).sum())
+    owed = problem.movable & (np.abs(gradient) > rounding)
+    return float(np.linalg.norm(gradient[owed]))
 
 
 def _nearly_balanced(problem: AffineProblem, slopes: FloatArray) -> FloatArray:

@@ -133,6 +133,11 @@ class AffineProblem:
         gradient = self.contexts.T @ (self.weights * slopes)
         return float(np.linalg.norm(gradient[self.movable])) / self.slope_constant
 
+    @cached_property
+    def column_sizes(self) -> FloatArray:
+        """Largest absolute value of each column."""
+        return np.asarray(np.maximum(self.contexts.max(axis=0), -self.contexts.min(axis=0)))
+
     def at_radius(self, radius: float) -> "AffineProblem":
         """Return the same problem with another radius."""
         return replace(self, radius=radius)

@@ -13,7 +13,7 @@ from surefoot.validation import check_flag, check_integer, check_number
 
 # Blocks between checks grow by this factor. Memory converges geometrically, so it is checked often;
 # plain DA-SGD averages over its newest block, which must outweigh all blocks before it.
-MEMORY_GROWTH, PLAIN_GROWTH = 1.5, 2.0
+MEMORY_GROWTH, PLAIN_GROWTH = 1.2, 2.0
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class MemoryRun:
         cost = float(problem.weights @ problem.pieces.evaluate(begun - problem.outcomes))
         spread = max(cost, 1e-300) / (problem.pieces.up + problem.pieces.down)
         weighted = problem.weights * slopes
-        sizes = np.sqrt((form.rows**2) @ form.metric)
+        sizes = np.sqrt(np.einsum("ij,ij,j->i", form.rows, form.rows, form.metric))
         sizes = np.maximum(sizes, 1e-12 * max(float(sizes.max()), 1e-300))
         scalars = np.zeros(N_SCALARS)
         scalars[MEAN_SLOPE] = weighted.sum()
