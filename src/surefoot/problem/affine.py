@@ -32,7 +32,7 @@ class AffineProblem:
     contexts
         Shape (rows, columns), divided by ``scale``.
     outcomes, weights
-        Shape (rows,); weights are positive and sum to one.
+        Shape (rows,); weights sum to one, and are positive where rows were merged.
     movable
         Shape (columns,): which columns the adversary may move.
     lower, upper
