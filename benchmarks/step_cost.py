@@ -154,6 +154,12 @@ def against_rows():
     return rows
 
 
+def last_cache_bytes():
+    """Size of the last-level cache, or None where the system does not tell."""
+    path = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    return int(path.read_text().strip().removesuffix("K")) * 1024 if path.exists() else None
+
+
 def draw(rows):
     figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
     n = [row["n"] for row in rows]
@@ -163,8 +169,12 @@ def draw(rows):
     ):
         axes.plot(n, [float(row[key]) for row in rows], "o-", label=label, color=colour)
     axes.set(xscale="log", xlabel="rows n (s = 100)", ylabel="microseconds per step", ylim=(0, None))
-    axes.axvspan(4.8e7 / 800, max(n), color="#eeeeee", zorder=0)
-    axes.text(4.8e7 / 800 * 1.1, 0.01, "data larger than\na 48 MB cache", fontsize=8, color="#666666")
+    cache = last_cache_bytes()
+    if cache:
+        edge = cache / (8 * 100)  # rows of 100 doubles
+        axes.axvspan(edge, max(n), color="#eeeeee", zorder=0)
+        label = f"data larger than\nthe cache ({cache / 2**20:.0f} MiB)"
+        axes.text(edge * 1.1, 0.01, label, fontsize=8, color="#666666")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     axes.set_title(f"Step cost against rows ({machine().split(',')[0]})", loc="left", fontsize=9)

@@ -7,7 +7,7 @@ from surefoot.certificates.certificate import (
     make_certificate,
     relative_gap,
 )
-from surefoot.certificates.inner import Response, best_response, order_two_slope
+from surefoot.certificates.inner import Response, best_response, order_two_slope, stay
 from surefoot.certificates.lower import lower_bound
 from surefoot.certificates.worst_case import WorstCase, worst_case, worst_case_value
 
@@ -22,6 +22,7 @@ __all__ = [
     "make_certificate",
     "order_two_slope",
     "relative_gap",
+    "stay",
     "worst_case",
     "worst_case_value",
 ]

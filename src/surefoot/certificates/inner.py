@@ -6,7 +6,7 @@ has a closed form (one function here for each). All of them answer the same ques
     sup over (x', y') of  psi(theta'x' + t - y') - gamma d_p((x', y'), (x, y))
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,11 +44,11 @@ def best_response(
     problem: AffineProblem, theta: FloatArray, intercept: float, gamma: float
 ) -> Response:
     """Return the exact inner maximiser for every row of the problem."""
+    if problem.order == 1 and not problem.boxed:
+        return _order_one_free(problem, theta, intercept, gamma)
     residuals = problem.residuals(theta, intercept)
     if problem.boxed:
         return _boxed(problem, theta, residuals, gamma)
-    if problem.order == 1:
-        return _order_one_free(problem, theta, residuals, gamma)
     reach = problem.reach(theta)
     slope = order_two_slope(problem.pieces, residuals, reach**2 / (2.0 * gamma))
     pull = slope / (2.0 * gamma)
@@ -79,19 +79,26 @@ def order_two_slope(pieces: Pieces, residuals: FloatArray, k: float) -> FloatArr
     return np.where(residuals + middle * k >= 0.0, up, -down)
 
 
-def _order_one_free(
-    problem: AffineProblem, theta: FloatArray, residuals: FloatArray, gamma: float
-) -> Response:
-    """Nothing moves once gamma reaches G max(||theta||, 1/kappa); below it nothing holds."""
-    held = gamma >= problem.pieces.steepest * problem.reach(theta)
-    value = problem.pieces.evaluate(residuals) if held else np.full_like(residuals, np.inf)
+def stay(problem: AffineProblem, theta: FloatArray, intercept: float) -> Response:
+    """Return the answer of an adversary that moves nothing."""
+    residuals = problem.residuals(theta, intercept)
     return Response(
-        value=value,
+        value=problem.pieces.evaluate(residuals),
         slope=order_two_slope(problem.pieces, residuals, 0.0),
         distance=np.zeros_like(residuals),
         context_moves=np.zeros_like(problem.contexts),
         outcome_moves=np.zeros_like(residuals),
     )
+
+
+def _order_one_free(
+    problem: AffineProblem, theta: FloatArray, intercept: float, gamma: float
+) -> Response:
+    """Nothing moves once gamma reaches G max(||theta||, 1/kappa); below it nothing holds."""
+    answer = stay(problem, theta, intercept)
+    if gamma >= problem.pieces.steepest * problem.reach(theta):
+        return answer
+    return replace(answer, value=np.full_like(answer.value, np.inf))
 
 
 def _boxed(problem: AffineProblem, theta: FloatArray, residuals: FloatArray, gamma: float) -> Response:

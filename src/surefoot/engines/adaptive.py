@@ -45,19 +45,31 @@ def _free_answer(residual, squared, square_slope, up, down, smoothing, rho, orde
 
 
 @kernel(fastmath=True, inline=True)
-def _scalar_steps(scalars, slope, gradient_square, with_intercept):
-    """Advance all running numbers but theta's distance; return theta's step size."""
-    scalars[SQUARES] += gradient_square
-    step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
+def step_intercept(scalars, slope, with_intercept):
+    """Step the intercept by the distance it has travelled over its summed squared gradients."""
     scalars[INTERCEPT_SQUARES] += slope * slope
     if with_intercept:
         scale = np.sqrt(scalars[INTERCEPT_SQUARES] + 1e-300)
         scalars[INTERCEPT] -= scalars[INTERCEPT_TRAVELLED] / scale * slope
         away = abs(scalars[INTERCEPT] - scalars[START])
         scalars[INTERCEPT_TRAVELLED] = max(scalars[INTERCEPT_TRAVELLED], away)
+
+
+@kernel(fastmath=True, inline=True)
+def count_slope(scalars, square):
+    """Take a squared slope into the running mean, and count the step."""
     rate = max(1.0 / (scalars[STEPS] + PRIOR_SLOPES), 1.0 / SLOPE_WINDOW)
-    scalars[SQUARE_SLOPE] += rate * (slope * slope - scalars[SQUARE_SLOPE])
+    scalars[SQUARE_SLOPE] += rate * (square - scalars[SQUARE_SLOPE])
     scalars[STEPS] += 1.0
+
+
+@kernel(fastmath=True, inline=True)
+def _scalar_steps(scalars, slope, gradient_square, with_intercept):
+    """Advance all running numbers but theta's distance; return theta's step size."""
+    scalars[SQUARES] += gradient_square
+    step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
+    step_intercept(scalars, slope, with_intercept)
+    count_slope(scalars, slope * slope)
     return step
 
 

@@ -9,24 +9,20 @@ from surefoot.engines.adaptive import (
     AVERAGED,
     AVERAGED_INTERCEPT,
     INTERCEPT,
-    INTERCEPT_SQUARES,
-    INTERCEPT_TRAVELLED,
     LOG_MULTIPLIER,
     MULTIPLIER_SQUARES,
     SQUARE_SLOPE,
     SQUARES,
-    START,
-    STEPS,
     TRAVELLED,
+    count_slope,
     order_two_slope,
+    step_intercept,
 )
 from surefoot.engines.compiling import kernel
 from surefoot.engines.constants import (
     AVERAGE_EVERY,
     HOLDING_SHARE,
     LOG_STEP,
-    PRIOR_SLOPES,
-    SLOPE_WINDOW,
 )
 from surefoot.engines.moves import box_move, cost_slope, gradient_move, holding_multiplier
 
@@ -68,6 +64,40 @@ def _answer(
     return up, distance
 
 
+@kernel(inline=True)
+def _multiplier(scalars, squared, up, down, rho, order, kappa, boxed):
+    """Gamma: learned in a box (an open one adds what holds the adversary), profiled otherwise."""
+    if boxed:
+        return np.exp(scalars[LOG_MULTIPLIER])
+    if order == 1:
+        return max(up, down) * max(np.sqrt(squared), 1.0 / kappa)
+    if rho == 0.0:
+        return 0.0
+    return np.sqrt(scalars[SQUARE_SLOPE] * (squared + 1.0 / kappa)) / (2.0 * rho)
+
+
+@kernel(inline=True)
+def _step_theta(theta, gradient, scalars):
+    """Step theta by the distance it has travelled over its summed squared gradients."""
+    for j in range(theta.shape[0]):
+        scalars[SQUARES] += gradient[j] * gradient[j]
+    step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
+    far = 0.0
+    for j in range(theta.shape[0]):
+        theta[j] -= step * gradient[j]
+        far += theta[j] * theta[j]
+    scalars[TRAVELLED] = max(scalars[TRAVELLED], np.sqrt(far))
+
+
+@kernel(inline=True)
+def _step_multiplier(scalars, left):
+    """Step the learned log-multiplier by what the budget has left."""
+    pull = np.exp(scalars[LOG_MULTIPLIER]) * left
+    scalars[MULTIPLIER_SQUARES] += pull * pull
+    scale = np.sqrt(scalars[MULTIPLIER_SQUARES] + 1e-300)
+    scalars[LOG_MULTIPLIER] -= LOG_STEP * pull / scale
+
+
 @kernel()
 def general_steps(
     rows, outcomes, draws, batch, up, down, smoothing, rho, order, kappa, n_movable,
@@ -86,19 +116,11 @@ def general_steps(
         for j in range(n_movable):
             squared += theta[j] * theta[j]
         norm = np.sqrt(squared)
-        if boxed:
-            free_gamma = np.exp(scalars[LOG_MULTIPLIER])
-            gamma = free_gamma
-            if order == 1:
-                gamma += (1.0 + HOLDING_SHARE) * holding_multiplier(
-                    theta, up, down, kappa, lower, upper, low_y, high_y, n_movable, hold
-                )
-        elif order == 1:
-            gamma = max(up, down) * max(norm, 1.0 / kappa)
-        elif rho == 0.0:
-            gamma = 0.0
-        else:
-            gamma = np.sqrt(scalars[SQUARE_SLOPE] * (squared + 1.0 / kappa)) / (2.0 * rho)
+        gamma = _multiplier(scalars, squared, up, down, rho, order, kappa, boxed)
+        if boxed and order == 1:
+            gamma += (1.0 + HOLDING_SHARE) * holding_multiplier(
+                theta, up, down, kappa, lower, upper, low_y, high_y, n_movable, hold
+            )
         gradient[:] = 0.0
         mean_slope = 0.0
         mean_distance = 0.0
@@ -126,30 +148,13 @@ def general_steps(
         if order == 1 and boxed:
             for j in range(n_movable):
                 gradient[j] += (1.0 + HOLDING_SHARE) * (budget - mean_distance) * hold[j]
-        for j in range(size):
-            scalars[SQUARES] += gradient[j] * gradient[j]
-        step = scalars[TRAVELLED] / np.sqrt(scalars[SQUARES] + 1e-300)
-        far = 0.0
-        for j in range(size):
-            theta[j] -= step * gradient[j]
-            far += theta[j] * theta[j]
-        scalars[TRAVELLED] = max(scalars[TRAVELLED], np.sqrt(far))
-        scalars[INTERCEPT_SQUARES] += mean_slope * mean_slope
-        if with_intercept:
-            scale = np.sqrt(scalars[INTERCEPT_SQUARES] + 1e-300)
-            scalars[INTERCEPT] -= scalars[INTERCEPT_TRAVELLED] / scale * mean_slope
-            away = abs(scalars[INTERCEPT] - scalars[START])
-            scalars[INTERCEPT_TRAVELLED] = max(scalars[INTERCEPT_TRAVELLED], away)
+        _step_theta(theta, gradient, scalars)
+        step_intercept(scalars, mean_slope, with_intercept)
         if boxed:
-            pull = free_gamma * (budget - mean_distance)
-            scalars[MULTIPLIER_SQUARES] += pull * pull
-            scale = np.sqrt(scalars[MULTIPLIER_SQUARES] + 1e-300)
-            scalars[LOG_MULTIPLIER] -= LOG_STEP * pull / scale
-        rate = max(1.0 / (scalars[STEPS] + PRIOR_SLOPES), 1.0 / SLOPE_WINDOW)
-        scalars[SQUARE_SLOPE] += rate * (mean_square - scalars[SQUARE_SLOPE])
+            _step_multiplier(scalars, budget - mean_distance)
+        count_slope(scalars, mean_square)
         if (first // batch) % AVERAGE_EVERY == 0:
             scalars[AVERAGED] += 1.0
             scalars[AVERAGED_INTERCEPT] += scalars[INTERCEPT]
             for j in range(size):
                 average[j] += theta[j]
-        scalars[STEPS] += 1.0

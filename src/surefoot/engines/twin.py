@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.certificates import best_response
+from surefoot.certificates import best_response, stay
 from surefoot.engines.canonical import Canonical
 from surefoot.engines.constants import (
     HOLDING_SHARE,
@@ -143,12 +143,9 @@ def update(state: State, sample: Sample, problem: AffineProblem) -> tuple[State,
     theta, intercept = state.theta, state.intercept
     gamma = multiplier(state, problem)
     row = replace(problem, contexts=x[None, :], outcomes=np.array([y]), weights=np.ones(1))
-    if gamma > 0.0 and problem.radius > 0.0:
-        answer = best_response(row, theta, intercept, gamma)
-    else:  # theta = 0 or radius = 0: there is nothing to gain from a move
-        answer = best_response(replace(row, order=1, lower=-np.inf * np.ones(len(x)),
-                                       upper=np.inf * np.ones(len(x)), outcome_cost=np.inf),
-                               theta, intercept, np.inf)  # fmt: skip
+    # With theta = 0 or radius = 0 there is nothing to gain from a move.
+    moves = gamma > 0.0 and problem.radius > 0.0
+    answer = best_response(row, theta, intercept, gamma) if moves else stay(row, theta, intercept)
     slope, distance = float(answer.slope[0]), float(answer.distance[0])
     x_adv = x + answer.context_moves[0]
 
