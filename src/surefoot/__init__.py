@@ -9,34 +9,41 @@ from typing import TYPE_CHECKING, Any
 from surefoot.version import __version__
 
 if TYPE_CHECKING:
-    from surefoot.ambiguity import Box, WassersteinBall
+    from surefoot.ambiguity import WassersteinBall
     from surefoot.estimators import RobustNewsvendor, RobustPolicy, load
     from surefoot.problem import Problem
-    from surefoot.solvers import DASGD, ConvexProgram, Exact
+    from surefoot.sets import Box, Budget, Simplex
+    from surefoot.solvers import DASGD, ConvexProgram, Exact, solve_many
 
 _HOMES = {
-    "Box": "surefoot.ambiguity",
+    "Box": "surefoot.sets",
+    "Budget": "surefoot.sets",
     "ConvexProgram": "surefoot.solvers",
     "DASGD": "surefoot.solvers",
     "Exact": "surefoot.solvers",
     "Problem": "surefoot.problem",
     "RobustNewsvendor": "surefoot.estimators",
     "RobustPolicy": "surefoot.estimators",
+    "Simplex": "surefoot.sets",
     "WassersteinBall": "surefoot.ambiguity",
     "load": "surefoot.estimators",
+    "solve_many": "surefoot.solvers",
 }
 
 __all__ = [
     "DASGD",
     "Box",
+    "Budget",
     "ConvexProgram",
     "Exact",
     "Problem",
     "RobustNewsvendor",
     "RobustPolicy",
+    "Simplex",
     "WassersteinBall",
     "__version__",
     "load",
+    "solve_many",
 ]
 
 

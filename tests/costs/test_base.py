@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor, Pieces
+from surefoot.costs import AuxiliaryCost, ConvexPiecewiseCost, Cost, Newsvendor, Pieces
+from surefoot.costs.base import outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
 
 repeatable = settings(
@@ -136,12 +137,12 @@ def test_formulas_use_the_namespace_handed_in():
 
         return call
 
-    xp = SimpleNamespace(**{name: record(name) for name in ("maximum", "where", "abs")})
+    xp = SimpleNamespace(**{name: record(name) for name in ("where", "abs")})
     r = np.array([[-2.0], [0.1], [3.0]])
     cost = Newsvendor(1.0, 0.2, smoothing=0.5)
     expected = cost.evaluate(r, np.zeros((3, 1)))
     np.testing.assert_array_equal(cost.evaluate(r, np.zeros((3, 1)), xp), expected)
-    assert set(used) == {"maximum", "where", "abs"}
+    assert set(used) == {"where", "abs"}
 
 
 def test_products_add_up():
@@ -162,10 +163,145 @@ def test_shapes_that_would_broadcast_are_refused(shape_z, shape_y):
 
 
 def test_abstract_costs_cannot_be_made():
-    for kind, missing in ((Cost, "evaluate"), (ConvexPiecewiseCost, "pieces")):
+    for kind, missing in (
+        (Cost, "evaluate"),
+        (ConvexPiecewiseCost, "pieces"),
+        (AuxiliaryCost, "best_auxiliary"),
+    ):
         with pytest.raises(TypeError, match=f"abstract.*{missing}"):
             kind()
 
 
 def test_a_cost_fits_any_number_of_products_unless_it_says_otherwise():
     assert TwoProducts().why_not(7) is None
+
+
+class Plain(Cost):
+    """A cost that says nothing of itself."""
+
+    def evaluate(self, decisions, outcomes, xp=np):
+        return xp.abs(decisions[..., 0] - outcomes[..., 0])
+
+
+class OneForAll(Plain):
+    """One decision, whatever the outcomes."""
+
+    def n_decisions(self, n_outcomes):
+        return 1
+
+
+def weighted_rows(least=1):
+    rows = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.01, 1)), min_size=least, max_size=12)
+    return rows.map(lambda pairs: (np.array(pairs)[:, 0], np.array(pairs)[:, 1])).map(
+        lambda pair: (pair[0], pair[1] / pair[1].sum())
+    )
+
+
+@repeatable
+@given(weighted_rows(), st.floats(0.001, 0.999))
+def test_a_weighted_quantile_covers_its_level_and_no_smaller_value_does(rows, level):
+    values, weights = rows
+    found = weighted_quantile(values, weights, level)
+    assert type(found) is float
+    assert found in values
+    assert weights[values <= found].sum() >= level - 1e-9
+    assert weights[values < found].sum() < level
+
+
+@repeatable
+@given(weighted_rows(), st.floats(0.05, 5), st.floats(0.05, 5))
+def test_a_weighted_quantile_is_the_best_constant_order(rows, up, down):
+    values, weights = rows
+    pieces = Pieces(up, down)
+    costs = [weights @ pieces.evaluate(trial - values) for trial in values]
+    best = weighted_quantile(values, weights, pieces.quantile)
+    assert weights @ pieces.evaluate(best - values) <= min(costs) + 1e-9 * (1 + max(costs))
+
+
+@pytest.mark.parametrize("rows", [7, 10, 49, 60])
+def test_a_level_that_falls_on_a_row_stays_there_whatever_the_rounding(rows):
+    values, weights = np.arange(rows, 0.0, -1.0), np.full(rows, 1 / rows)
+    found = [weighted_quantile(values, weights, k / rows) for k in range(1, rows + 1)]
+    assert found == list(range(1, rows + 1))
+    between = [weighted_quantile(values, weights, (k - 0.01) / rows) for k in range(1, rows + 1)]
+    assert between == found
+
+
+def test_rows_without_weight_are_never_a_quantile():
+    values, weights = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.5, 0.5, 0.0])
+    assert [weighted_quantile(values, weights, level) for level in (0.01, 0.5, 0.51, 1.0)] == [
+        2,
+        2,
+        3,
+        3,
+    ]
+
+
+@repeatable
+@given(weighted_rows(2), st.integers(-3, 3), st.floats(-10, 10))
+def test_the_spread_is_a_weighted_standard_deviation(rows, power, shift):
+    values, weights = rows
+    outcomes = np.column_stack([values, 2.0 * values + 1.0])
+    spread = outcome_spread(outcomes, weights)
+    assert spread.shape == (2,)
+    assert (spread > 0).all()
+    deviation = np.sqrt(np.cov(values, aweights=weights, ddof=0))
+    if deviation > 1e-6:
+        np.testing.assert_allclose(spread, [deviation, 2 * deviation], rtol=1e-6)
+        factor = 2.0**power
+        np.testing.assert_allclose(outcome_spread(factor * outcomes, weights), factor * spread)
+        np.testing.assert_allclose(outcome_spread(outcomes + shift, weights), spread, rtol=1e-6)
+
+
+def test_an_outcome_that_does_not_vary_is_measured_by_its_size():
+    weights = np.full(7, 1 / 7)
+    # 0.1 in sevenths does not add up to 0.1: what is left is rounding, not spread.
+    outcomes = np.tile([0.1, -3.0, 0.0, 1e-9], (7, 1))
+    np.testing.assert_allclose(outcome_spread(outcomes, weights), [0.1, 3.0, 1.0, 1e-9])
+
+
+def test_what_a_cost_says_unless_it_knows_better():
+    cost = Plain()
+    assert (cost.growth(), cost.curvature(), cost.floor()) == (np.inf, np.inf, -np.inf)
+    assert cost.why_not(4) is None
+    assert cost.why_unlimited() is None
+    assert cost.n_decisions(4) == 4
+    outcomes, weights = np.array([[1.0, 10.0], [3.0, 10.0]]), np.array([0.25, 0.75])
+    centre, unit = cost.typical(outcomes, weights)
+    np.testing.assert_allclose(centre, [2.5, 10.0])
+    np.testing.assert_allclose(unit, [np.sqrt(0.75), 10.0])
+    # Decisions of another kind than outcomes have no unit that outcomes could tell.
+    centre, unit = OneForAll().typical(outcomes, weights)
+    np.testing.assert_array_equal(centre, [0.0])
+    np.testing.assert_array_equal(unit, [1.0])
+
+
+def test_the_mean_is_weighted():
+    decisions, outcomes = np.array([[1.0], [5.0]]), np.array([[3.0], [4.0]])
+    found = Plain().mean(decisions, outcomes, np.array([0.25, 0.75]))
+    assert found == 0.25 * 2 + 0.75 * 1
+    assert type(found) is float
+
+
+def test_a_kinked_cost_starts_at_its_quantiles_and_says_what_it_is():
+    outcomes, weights = np.column_stack([np.arange(9.0), np.arange(9.0) * 10]), np.full(9, 1 / 9)
+    centre, unit = TwoProducts().typical(outcomes, weights)
+    # Quantiles 2/3 and 1/7 of nine rows: the sixth and the second.
+    np.testing.assert_array_equal(centre, [5.0, 10.0])
+    np.testing.assert_allclose(unit, [outcomes[:, 0].std(), outcomes[:, 1].std()])
+    assert (TwoProducts().growth(), TwoProducts().floor()) == (1.0, 0.0)
+
+
+@repeatable
+@given(st.tuples(slopes, slopes), st.tuples(slopes, slopes), widths, residuals, residuals)
+def test_the_curvature_of_a_rounded_kink_is_bounded(backorder, holding, delta, r, s):
+    cost = Newsvendor(backorder, holding, smoothing=delta)
+    step = 1e-3 * delta
+    for place in ((r, s), (0.0, 0.5 * delta), (delta, -delta)):
+        for j in range(2):
+            z = np.array([place, place, place])
+            z[:, j] += (-step, 0.0, step)
+            left, middle, right = cost.evaluate(z, np.zeros((3, 2)))
+            second = (left - 2 * middle + right) / step**2
+            assert second <= cost.curvature() * (1 + 1e-6) + 1e-13 * middle / step**2
+    assert Newsvendor(backorder, holding).curvature() == np.inf

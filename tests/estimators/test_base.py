@@ -574,10 +574,10 @@ def test_no_silent_failure_robust_value_below_the_nominal_one(data, stressed):
 
 def test_no_silent_failure_a_worst_case_that_refits_the_model(data, stressed):
     before, decisions = state(stressed), stressed.predict(data.X_test)
-    streams = pickle.dumps([stream.state for stream in stressed._streams])
+    streams = pickle.dumps([stream.state for stream in stressed._learner.streams])
     stressed.worst_case(data.X[:10], data.y[:10], radius=0.5)
     assert state(stressed) == before
-    assert pickle.dumps([stream.state for stream in stressed._streams]) == streams
+    assert pickle.dumps([stream.state for stream in stressed._learner.streams]) == streams
     np.testing.assert_array_equal(stressed.predict(data.X_test), decisions)
 
 

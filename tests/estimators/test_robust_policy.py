@@ -118,7 +118,7 @@ def test_solver_refuses_before_the_radius_is_chosen(data, monkeypatch):
     def no_selection(*_):
         raise AssertionError("the radius was chosen for a problem that is refused")
 
-    monkeypatch.setattr("surefoot.estimators.base.choose_radius", no_selection)
+    monkeypatch.setattr("surefoot.estimators.base.radius_path", no_selection)
     model = RobustPolicy(COST, solver=DASGD(minibatch=2))
     message = r"DASGD cannot solve this: minibatch > 1 and inner_steps > 0 need memory=False\."
     for method in (model.fit, model.partial_fit):

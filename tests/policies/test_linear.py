@@ -122,7 +122,10 @@ def test_intercept_is_a_flag(value):
 
 @pytest.mark.parametrize("value", ["squares", 2, [squares]])
 def test_features_is_a_function(value):
-    message = f"features must be a function of a context matrix or None, got {value!r}."
+    message = (
+        "features must be a FeatureMap, a transformer, a function of a context matrix or None, "
+        f"got {value!r}."
+    )
     with pytest.raises(InvalidTypeError, match=f"^{re.escape(message)}$"):
         Linear(features=value)
 
@@ -143,7 +146,7 @@ def test_policies_are_immutable_values():
 
 
 def test_repr_reads_back():
-    assert repr(Linear(intercept=np.True_)) == "Linear(intercept=True, features=None)"
+    assert repr(Linear(intercept=np.True_)) == "Linear(features=None, decisions=None, intercept=True)"
     assert eval(repr(Linear(False)), {"Linear": Linear}) == Linear(False)
 
 
@@ -166,5 +169,5 @@ def test_parameters_are_immutable():
 
 
 def test_abstract_policies_cannot_be_made():
-    with pytest.raises(TypeError, match=r"abstract.*decide"):
+    with pytest.raises(TypeError, match=r"abstract.*initial, raw"):
         Policy()

@@ -275,8 +275,11 @@ def test_features_are_what_the_ball_speaks_of():
 
 
 class OtherPolicy(Policy):
-    def decide(self, parameters, contexts):
-        return contexts
+    def initial(self, rng, n_columns, n_decisions):
+        return {}
+
+    def raw(self, trained, units, inputs, xp):
+        return inputs
 
 
 class OtherCost(Cost):

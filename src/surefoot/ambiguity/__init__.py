@@ -1,6 +1,6 @@
 """Ambiguity: which distributions the policy must withstand."""
 
 from surefoot.ambiguity.ball import WassersteinBall
-from surefoot.ambiguity.box import Box
+from surefoot.sets import Box
 
 __all__ = ["Box", "WassersteinBall"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity.box import Box
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.sets import Box
 from surefoot.typing import BoolArray
 from surefoot.validation import check_choice, check_flag, check_instance, check_number
 

@@ -7,16 +7,28 @@ from surefoot.certificates.certificate import (
     make_certificate,
     relative_gap,
 )
+from surefoot.certificates.general import (
+    MovedRows,
+    certify_general,
+    costs_of,
+    distances_of,
+    dual_value,
+)
 from surefoot.certificates.inner import Response, best_response, order_two_slope, stay
 from surefoot.certificates.lower import lower_bound
 from surefoot.certificates.worst_case import WorstCase, worst_case, worst_case_value
 
 __all__ = [
     "Certificate",
+    "MovedRows",
     "Response",
     "WorstCase",
     "best_response",
     "certify",
+    "certify_general",
+    "costs_of",
+    "distances_of",
+    "dual_value",
     "gap_floor",
     "lower_bound",
     "make_certificate",

@@ -1,7 +1,7 @@
 """What is proved about an answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Certificate:
 def relative_gap(upper: float, lower: float, floor: float) -> float:
     """Return (upper - lower) / max(lower, floor), zero when both bounds agree to rounding."""
     difference = upper - lower
+    if np.isneginf(lower):  # nothing is known of the best
+        return float("inf")
     if difference <= 1e-12 * max(abs(upper), abs(lower)):
         return 0.0
     base = max(lower, floor)
@@ -86,7 +88,16 @@ def certify(
     floor = sum(gap_floor(problem) for problem in problems)
     # A smoothed cost is bounded through its kink, an order-1 plan in a box by reweighting.
     loose = any(p.pieces.smoothing > 0 or (p.boxed and p.order == 1) for p in problems)
-    return make_certificate(upper, lower, floor, "bound" if loose else "exact")
+    if not any(p.limited for p in problems):
+        return make_certificate(upper, lower, floor, "bound" if loose else "exact")
+    unavoidable = sum(p.unavoidable for p in problems)
+    certificate = make_certificate(upper + unavoidable, lower + unavoidable, floor, "bound")
+    message = (
+        f"The worst-case expected cost is at most {certificate.upper:.6g}, of which "
+        f"{unavoidable:.6g} no decision within the limits avoids; before its decisions are cut to the "
+        f"limits, the policy is within {100 * certificate.gap:.2g} % of the best."
+    )
+    return replace(certificate, message=message)
 
 
 def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Certificate:

@@ -1,6 +1,20 @@
 """Costs: what a decision costs once the outcome is known."""
 
-from surefoot.costs.base import ConvexPiecewiseCost, Cost, Pieces
+from surefoot.costs.base import AuxiliaryCost, ConvexPiecewiseCost, Cost, Pieces
+from surefoot.costs.custom import CustomCost
+from surefoot.costs.mean_cvar import MeanCVaR
 from surefoot.costs.newsvendor import Newsvendor
+from surefoot.costs.pricing import Pricing
+from surefoot.costs.quadratic import Quadratic
 
-__all__ = ["ConvexPiecewiseCost", "Cost", "Newsvendor", "Pieces"]
+__all__ = [
+    "AuxiliaryCost",
+    "ConvexPiecewiseCost",
+    "Cost",
+    "CustomCost",
+    "MeanCVaR",
+    "Newsvendor",
+    "Pieces",
+    "Pricing",
+    "Quadratic",
+]

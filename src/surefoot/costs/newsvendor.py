@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from surefoot.costs.base import ConvexPiecewiseCost, Pieces
 from surefoot.exceptions import InvalidInputError
 from surefoot.validation import check_number, numeric_array
 
 
-def _positive(name: str, value: Any) -> float | tuple[float, ...]:
-    """A positive number, or a tuple with one for each product."""
+def positive_numbers(name: str, value: Any) -> float | tuple[float, ...]:
+    """Return a positive number, or a tuple with one for each product."""
     array = numeric_array(name, value)
     if array.ndim > 1 or array.size == 0:
         raise InvalidInputError(
@@ -51,8 +53,8 @@ class Newsvendor(ConvexPiecewiseCost):
 
     def __post_init__(self) -> None:
         """Check and freeze the numbers."""
-        object.__setattr__(self, "backorder", _positive("backorder", self.backorder))
-        object.__setattr__(self, "holding", _positive("holding", self.holding))
+        object.__setattr__(self, "backorder", positive_numbers("backorder", self.backorder))
+        object.__setattr__(self, "holding", positive_numbers("holding", self.holding))
         object.__setattr__(self, "smoothing", check_number("smoothing", self.smoothing, at_least=0))
 
     def why_not(self, n_products: int) -> str | None:
@@ -79,3 +81,9 @@ class Newsvendor(ConvexPiecewiseCost):
             Pieces(up=up, down=down, smoothing=self.smoothing)
             for up, down in zip(ups, downs, strict=True)
         )
+
+    def curvature(self) -> float:
+        """Return the curvature of the rounded kink, infinite for a sharp one."""
+        if self.smoothing == 0.0:
+            return float("inf")
+        return float(np.max(self.backorder) + np.max(self.holding)) / (2.0 * self.smoothing)

@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.certificates import Certificate
+from surefoot.estimators.learning import restored_learner
 from surefoot.estimators.persistence import decode, encode
 from surefoot.estimators.selection import RadiusPath
-from surefoot.estimators.stream import Stream
 from surefoot.exceptions import ModelFileError
-from surefoot.policies import LinearParameters
-from surefoot.solvers.adaptive import pack
 from surefoot.typing import FloatArray
 
 Parts = tuple[dict[str, Any], dict[str, FloatArray]]
@@ -19,7 +17,7 @@ Parts = tuple[dict[str, Any], dict[str, FloatArray]]
 
 def model_parts(estimator: Any) -> Parts:
     """Return header and arrays that say all about a fitted estimator."""
-    if estimator._recipe() != estimator._fitted_recipe:
+    if estimator._recipe() != estimator._given_recipe:
         raise ModelFileError(
             "The parameters must be those of the fit to be saved, got others: call fit again."
         )
@@ -36,36 +34,27 @@ def model_parts(estimator: Any) -> Parts:
         "converged": estimator.converged_,
         "status": estimator.status_,
         "n_steps": estimator.n_steps_,
+        "policy": encode("policy", estimator._fitted_recipe.policy),
+        "learner": type(estimator._learner).__name__,
         "single": estimator._single,
+        "outcomes": estimator._n_outcomes,
         "columns": estimator.n_features_in_,
         "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
     }
-    arrays = {
-        "theta": estimator.parameters_.theta,
-        "intercept": estimator.parameters_.intercept,
-        "multiplier": np.atleast_1d(estimator.multiplier_),
-        "scale": estimator.scale_,
-        "movable": estimator.movable_,
-    }
+    arrays = estimator._learner.arrays() | {"multiplier": np.atleast_1d(estimator.multiplier_)}
     path = getattr(estimator, "radius_path_", None)
     if path is not None:
         arrays["path_radii"] = path.radii
         arrays["path_fold_costs"] = path.fold_costs
         arrays["path_fold_weights"] = path.fold_weights
-    for j, stream in enumerate(estimator._streams):
-        arrays[f"stream_{j}_theta"] = stream.state.theta
-        arrays[f"stream_{j}_numbers"] = pack(stream.state)
-        arrays[f"stream_{j}_mean"] = stream.arrangement.mean
     return header, arrays
 
 
 def restore(estimator: Any, header: dict[str, Any], arrays: dict[str, FloatArray]) -> None:
     """Give an unfitted estimator everything that ``model_parts`` took from a fitted one."""
     try:
-        estimator.parameters_ = LinearParameters(arrays["theta"], arrays["intercept"])
         estimator._single = bool(header["single"])
         estimator.multiplier_ = estimator._per_product(arrays["multiplier"])
-        estimator.scale_, estimator.movable_ = arrays["scale"], arrays["movable"]
         estimator.certificate_ = Certificate(
             **{name: decode(value) for name, value in header["certificate"].items()}
         )
@@ -80,20 +69,15 @@ def restore(estimator: Any, header: dict[str, Any], arrays: dict[str, FloatArray
                 arrays["path_radii"], arrays["path_fold_costs"], arrays["path_fold_weights"],
                 estimator.radius_,
             )  # fmt: skip
-        estimator._fitted_recipe = estimator._recipe()
-        estimator._streams = _streams(estimator, arrays)
+        estimator._given_recipe = estimator._recipe()
+        policy = decode(header["policy"])
+        estimator._fitted_recipe = dataclasses.replace(estimator._given_recipe, policy=policy)
+        estimator._n_outcomes = int(header["outcomes"])
+        learner = restored_learner(
+            header["learner"], estimator._fitted_recipe, estimator.radius_,
+            estimator.n_features_in_, arrays,
+        )  # fmt: skip
+        estimator._learner, estimator.parameters_ = learner, learner.parameters
+        estimator.scale_, estimator.movable_ = learner.scale, learner.movable
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"The model file lacks a part that it must have: {error}.") from error
-
-
-def _streams(estimator: Any, arrays: dict[str, FloatArray]) -> list[Stream]:
-    geometry = estimator._geometry()
-    return [
-        Stream.restore(
-            problem,
-            arrays[f"stream_{j}_mean"],
-            arrays[f"stream_{j}_theta"],
-            arrays[f"stream_{j}_numbers"],
-        )
-        for j, problem in enumerate(geometry)
-    ]

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import Box, WassersteinBall
-from surefoot.costs import Newsvendor
+from surefoot.ambiguity import WassersteinBall
+from surefoot.costs import MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.exceptions import ModelFileError
-from surefoot.policies import Linear
-from surefoot.solvers import DASGD, ConvexProgram, Exact, LiteralDASGD
+from surefoot.policies import ELU, MLP, Linear, MaxAffine, Polynomial, RandomFourier, Sigmoid
+from surefoot.sets import Box, Budget, Simplex
+from surefoot.solvers import DASGD, SGD, Adam, ConvexProgram, Exact, LiteralDASGD
 from surefoot.typing import FloatArray
 from surefoot.version import __version__
 
@@ -34,7 +35,29 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 # The only classes that a file can name.
 _CLASSES = {
     cls.__name__: cls
-    for cls in (Box, WassersteinBall, Newsvendor, Linear, DASGD, ConvexProgram, Exact, LiteralDASGD)
+    for cls in (
+        Box,
+        Simplex,
+        Budget,
+        WassersteinBall,
+        Newsvendor,
+        Quadratic,
+        MeanCVaR,
+        Pricing,
+        Linear,
+        MaxAffine,
+        Sigmoid,
+        ELU,
+        MLP,
+        Polynomial,
+        RandomFourier,
+        DASGD,
+        ConvexProgram,
+        Exact,
+        LiteralDASGD,
+        Adam,
+        SGD,
+    )
 }
 
 
@@ -78,7 +101,7 @@ def write_file(path: str | Path, header: dict[str, Any], arrays: dict[str, Float
     members: dict[str, bytes] = {}
     for name, array in arrays.items():
         buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
         members[f"{name}.npy"] = buffer.getvalue()
     header = {
         "format": FORMAT,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
-from surefoot.estimators.base import Recipe, RobustEstimator
+from surefoot.estimators.base import RobustEstimator
+from surefoot.estimators.recipe import Recipe
 from surefoot.policies import Linear
 from surefoot.solvers import DASGD, Solver
 

@@ -4,7 +4,8 @@ from typing import cast
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
-from surefoot.estimators.base import Recipe, RobustEstimator
+from surefoot.estimators.base import RobustEstimator
+from surefoot.estimators.recipe import Recipe
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear, Policy
 from surefoot.solvers import DASGD, Solver

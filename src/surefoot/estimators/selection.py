@@ -64,6 +64,11 @@ def radius_grid(problems: tuple[AffineProblem, ...]) -> FloatArray:
     return np.append(np.geomspace(largest, SMALLEST_SHARE * largest, N_RADII - 1), 0.0)
 
 
+def fold_rows(n: int, seed: int) -> list[IntArray]:
+    """Return the held-out rows of each fold."""
+    return np.array_split(rng_for(seed, "folds").permutation(n), min(N_FOLDS, n))
+
+
 def choose_radius(problems: tuple[AffineProblem, ...], seed: int) -> RadiusPath:
     """Cross-validate the radius on the rows of the problems.
 
@@ -74,7 +79,7 @@ def choose_radius(problems: tuple[AffineProblem, ...], seed: int) -> RadiusPath:
     weights = problems[0].weights
     if len(radii) == 1 or n < 2:
         return RadiusPath(radii[:1], np.zeros((1, 1)), np.ones(1), float(radii[0]))
-    parts = np.array_split(rng_for(seed, "folds").permutation(n), min(N_FOLDS, n))
+    parts = fold_rows(n, seed)
     tasks = [(j, k) for k in range(len(parts)) for j in range(len(problems))]
 
     def work(task: tuple[int, int]) -> FloatArray:

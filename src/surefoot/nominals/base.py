@@ -10,6 +10,9 @@ from surefoot.typing import FloatArray
 class Nominal(ABC):
     """A distribution Q of (context, outcome) that can be sampled."""
 
+    # Names of the columns of a context, where they are known.
+    names: tuple[str, ...] | None = None
+
     @property
     @abstractmethod
     def n_columns(self) -> int:

@@ -1,13 +1,12 @@
 """The empirical distribution of past pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
+from surefoot.nominals.parts import column_names, count, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
@@ -40,17 +39,6 @@ def _merge_equal_rows(
     )
     starts = np.flatnonzero(fresh)
     return contexts[starts], outcomes[starts], np.add.reduceat(masses, starts)
-
-
-def _column_names(names: Iterable[Any] | None, n_columns: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    columns = tuple(map(str, names))
-    if isinstance(names, str) or len(columns) != n_columns:
-        raise InvalidInputError(
-            f"names must have one entry per column of X ({n_columns}), got {names!r}."
-        )
-    return columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,22 +92,13 @@ class Empirical(Nominal):
             array.flags.writeable = False  # a checked copy: the user's own array stays theirs
             object.__setattr__(self, key, array)
         object.__setattr__(self, "weighted", sample_weight is not None)
-        object.__setattr__(self, "names", _column_names(columns, X.shape[1]))
+        object.__setattr__(self, "names", column_names(columns, X.shape[1]))
 
     def __repr__(self) -> str:
         """Print sizes, not data."""
-
-        def count(number: int, word: str) -> str:
-            return f"{number} {word}{'s'[: number != 1]}"
-
-        parts = [
-            count(len(self.contexts), "row"),
-            count(self.n_columns, "column"),
-            count(self.n_products, "product"),
-        ]
-        if self.weighted:
-            parts.append("weighted")
-        return f"Empirical({', '.join(parts)})"
+        weighted = ", weighted" if self.weighted else ""
+        rows = count(len(self.contexts), "row")
+        return f"Empirical({rows}, {sizes(self.n_columns, self.n_products)}{weighted})"
 
     @property
     def n_columns(self) -> int:

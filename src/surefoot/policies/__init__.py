@@ -1,6 +1,25 @@
 """Policies: how a context becomes a decision."""
 
-from surefoot.policies.base import Policy
+from surefoot.policies.base import Policy, PolicyParameters, Units
+from surefoot.policies.custom import CustomPolicy
+from surefoot.policies.features import FeatureMap, Polynomial, RandomFourier
 from surefoot.policies.linear import Linear, LinearParameters
+from surefoot.policies.links import ELU, Sigmoid
+from surefoot.policies.max_affine import MaxAffine
+from surefoot.policies.mlp import MLP
 
-__all__ = ["Linear", "LinearParameters", "Policy"]
+__all__ = [
+    "ELU",
+    "MLP",
+    "CustomPolicy",
+    "FeatureMap",
+    "Linear",
+    "LinearParameters",
+    "MaxAffine",
+    "Policy",
+    "PolicyParameters",
+    "Polynomial",
+    "RandomFourier",
+    "Sigmoid",
+    "Units",
+]

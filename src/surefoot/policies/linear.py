@@ -1,14 +1,13 @@
 """Policies that are affine in (features of) the context."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.policies.base import Policy
-from surefoot.typing import ArrayLike, FloatArray
-from surefoot.validation import check_flag, context_matrix
+from surefoot.policies.base import Policy, Tree, standardised
+from surefoot.typing import ArrayNamespace, FloatArray
+from surefoot.validation import check_flag
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class LinearParameters:
 
 @dataclass(frozen=True)
 class Linear(Policy):
-    """z = theta' g(x) + t.
+    """z = theta' g(x) + t, mapped into the allowed decisions if there are limits.
 
     Parameters
     ----------
@@ -49,6 +48,8 @@ class Linear(Policy):
         The map g from contexts (rows, columns) to features (rows, features); None means
         g(x) = x. The ambiguity ball then lives in feature space: the adversary moves g(x), and
         ``frozen``, ``support`` and ``scale`` of the ball speak of features.
+    decisions
+        Where decisions may lie: ``Box``, ``Simplex()``, ``Budget(total)``, or None for anywhere.
 
     Examples
     --------
@@ -60,28 +61,42 @@ class Linear(Policy):
     """
 
     intercept: bool = True
-    features: Callable[[FloatArray], ArrayLike] | None = None
 
     def __post_init__(self) -> None:
         """Check the options."""
         object.__setattr__(self, "intercept", check_flag("intercept", self.intercept))
-        if self.features is not None and not callable(self.features):
-            raise InvalidTypeError(
-                f"features must be a function of a context matrix or None, got {self.features!r}."
-            )
+        super().__post_init__()
 
-    def transform(self, contexts: FloatArray) -> FloatArray:
-        """Return g(x) for each row."""
-        if self.features is None:
-            return contexts
-        mapped = context_matrix("features(X)", self.features(contexts))
-        if mapped.shape[0] != contexts.shape[0]:
-            raise InvalidInputError(
-                f"features(X) must have one row per row of X ({contexts.shape[0]}), "
-                f"got {mapped.shape[0]}."
-            )
-        return mapped
+    def initial(self, rng: np.random.Generator, n_columns: int, n_decisions: int) -> Tree:
+        """Start at a constant decision (at zero without an intercept)."""
+        del rng
+        trained: dict[str, FloatArray] = {"theta": np.zeros((n_columns, n_decisions))}
+        if self.intercept:
+            trained["intercept"] = np.zeros(n_decisions)
+        return trained
+
+    def raw(
+        self, trained: Tree, units: Mapping[str, FloatArray], inputs: FloatArray, xp: ArrayNamespace
+    ) -> FloatArray:
+        """Return theta'(x - mean)/spread + centre + t; without centre and mean if t must be zero."""
+        del xp
+        if not self.intercept:
+            bare: FloatArray = (inputs / units["spread"]) @ trained["theta"]
+            return bare
+        whole: FloatArray = standardised(units, inputs) @ trained["theta"] + (
+            units["centre"] + trained["intercept"]
+        )
+        return whole
+
+    def in_user_units(self, trained: Tree, units: Mapping[str, FloatArray]) -> LinearParameters:
+        """Return the parameters of the same policy in the user's units."""
+        theta = np.asarray(trained["theta"]) / units["spread"][:, None]
+        if not self.intercept:
+            return LinearParameters(theta, np.zeros(theta.shape[1]))
+        intercept = units["centre"] + np.asarray(trained["intercept"]) - units["mean"] @ theta
+        return LinearParameters(theta, intercept)
 
     def decide(self, parameters: LinearParameters, contexts: FloatArray) -> FloatArray:
-        """Return theta' g(x) + t, shape (rows, products)."""
-        return self.transform(contexts) @ parameters.theta + parameters.intercept
+        """Return theta' g(x) + t mapped into the allowed decisions, shape (rows, products)."""
+        free: FloatArray = self.transform(contexts) @ parameters.theta + parameters.intercept
+        return free if self.decisions is None else self.decisions.map_into(free)

@@ -15,6 +15,7 @@ from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters
 from surefoot.problem.problem import Problem
+from surefoot.sets import Box
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # A column whose spread is this small a share of its size is constant but for rounding.
@@ -41,6 +42,11 @@ class AffineProblem:
         Support of the outcome.
     scale
         Shape (columns,): what the contexts were divided by.
+    limited, unavoidable
+        Whether decisions have limits, and the expected cost that no decision within them avoids.
+        Outcomes are cut to the limits then: for a decision z within them,
+        psi(z - y) = psi(z - cut(y)) + psi(cut(y) - y), and cutting z too can only lower the first
+        term. So the affine problem on cut outcomes bounds that of the cut policy from above.
     """
 
     contexts: FloatArray
@@ -56,6 +62,8 @@ class AffineProblem:
     upper: FloatArray
     outcome_bounds: tuple[float, float]
     scale: FloatArray
+    limited: bool = False
+    unavoidable: float = 0.0
 
     @property
     def boxed(self) -> bool:
@@ -173,6 +181,23 @@ def why_not_affine(problem: Problem) -> str | None:
         return f"it needs a kinked cost such as Newsvendor, got {type(problem.cost).__name__}"
     if not isinstance(problem.nominal, Empirical):
         return f"it needs an Empirical nominal, got {type(problem.nominal).__name__}"
+    return why_not_limits(problem)
+
+
+def why_not_limits(problem: Problem) -> str | None:
+    """Return why the limits on decisions leave no affine form, or None if they do."""
+    limits = problem.policy.decisions
+    if limits is None:
+        return None
+    if not isinstance(limits, Box):
+        return f"it needs decisions limited one by one (a Box), got {type(limits).__name__}"
+    smoothed = isinstance(problem.cost, ConvexPiecewiseCost) and any(
+        piece.smoothing > 0 for piece in problem.cost.pieces(problem.nominal.n_products)
+    )
+    if smoothed:  # cutting splits the cost of a sharp kink only
+        return "it needs a cost without smoothing where decisions have limits, got smoothing > 0"
+    if math.isfinite(problem.ball.outcome_cost):
+        return "it needs outcome_cost=inf where decisions have limits, got a finite one"
     return None
 
 
@@ -187,7 +212,7 @@ def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
     return np.where(spread > CONSTANT_COLUMN, spread * size, 0.0)
 
 
-def _movable_columns(problem: Problem, names: tuple[str, ...] | None, spread: FloatArray) -> BoolArray:
+def movable_columns(problem: Problem, names: tuple[str, ...] | None, spread: FloatArray) -> BoolArray:
     """Return the columns that are neither frozen nor, if moves are measured in spreads, constant."""
     ball = problem.ball
     named = [column for column in ball.frozen if isinstance(column, str)]
@@ -225,14 +250,20 @@ def affine_problems(
     if movable is None or scale is None:
         spread = column_spread(features, nominal.weights)
         names = given.names if policy.features is None else None
-        movable = _movable_columns(problem, names, spread)
+        movable = movable_columns(problem, names, spread)
         scale = np.where(spread > 0.0, spread, 1.0) if ball.scale else np.ones(len(spread))
-    lower, upper, outcome_bounds = _support(problem, features, nominal.outcomes)
+    lower, upper, outcome_bounds = support_bounds(problem, features, nominal.outcomes)
     scaled = np.ascontiguousarray(features / scale)
+    outcomes = nominal.outcomes
+    if policy.decisions is not None:
+        reason = policy.decisions.why_not(outcomes.shape[1])
+        if reason is not None:
+            raise InvalidInputError(f"{reason}.")
+        outcomes = policy.decisions.map_into(outcomes)
     return tuple(
         AffineProblem(
             contexts=scaled,
-            outcomes=np.ascontiguousarray(nominal.outcomes[:, j]),
+            outcomes=np.ascontiguousarray(outcomes[:, j]),
             weights=nominal.weights,
             movable=movable,
             intercept=policy.intercept,
@@ -244,12 +275,16 @@ def affine_problems(
             upper=upper / scale,
             outcome_bounds=outcome_bounds,
             scale=scale,
+            limited=policy.decisions is not None,
+            unavoidable=float(
+                nominal.weights @ pieces.evaluate(outcomes[:, j] - nominal.outcomes[:, j])
+            ),
         )
         for j, pieces in enumerate(cost.pieces(nominal.n_products))
     )
 
 
-def _support(
+def support_bounds(
     problem: Problem, features: FloatArray, outcomes: FloatArray
 ) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
     """Return the box in the user's units, after checking that the nominal lies inside."""

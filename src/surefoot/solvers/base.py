@@ -9,7 +9,7 @@ import numpy as np
 
 from surefoot.certificates import Certificate, certify, worst_case_value
 from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError
-from surefoot.policies import LinearParameters
+from surefoot.policies import LinearParameters, PolicyParameters
 from surefoot.problem import AffineProblem, Problem, user_parameters
 from surefoot.typing import FloatArray
 
@@ -85,18 +85,31 @@ class Solution:
         A sentence that says how the run ended and what to do about it.
     n_steps
         Steps taken, over all products.
+    history
+        The checks, in order; of the first product, if there are several.
+    """
+
+    parameters: LinearParameters | PolicyParameters
+    multiplier: FloatArray
+    certificate: Certificate
+    converged: bool
+    status: str
+    n_steps: int
+    history: tuple[Progress, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class AffineAnswer(Solution):
+    """The solution of an affine problem, product by product.
+
+    Attributes
+    ----------
     products
         The answer of each product in scaled units, with its checks.
     problems
         The affine problems that were solved, one for each product.
     """
 
-    parameters: LinearParameters
-    multiplier: FloatArray
-    certificate: Certificate
-    converged: bool
-    status: str
-    n_steps: int
     products: tuple[AffineSolution, ...] = field(repr=False)
     problems: tuple[AffineProblem, ...] = field(repr=False)
 
@@ -125,7 +138,7 @@ def assemble(
     *,
     gap_tol: float,
     advice: str,
-) -> Solution:
+) -> AffineAnswer:
     """Certify the answers of all products and say how the run ended."""
     policies = tuple((product.theta, product.intercept) for product in products)
     certificate = certify(problems, policies, [[product.slopes] for product in products])
@@ -144,13 +157,14 @@ def assemble(
         worst_case_value(problem, *policy)[1]
         for problem, policy in zip(problems, policies, strict=True)
     ]
-    return Solution(
+    return AffineAnswer(
         parameters=user_parameters(problems, policies),
         multiplier=np.array(gammas),
         certificate=certificate,
         converged=converged,
         status=status,
         n_steps=steps,
+        history=products[0].history,
         products=products,
         problems=problems,
     )

@@ -21,6 +21,9 @@ FIRST_PASSES, FIRST_STEPS = 2, 2_000
 # Stop at this share of the tolerance: the extra passes are few, and then the certified gap is close
 # to the true one instead of just under the tolerance.
 TARGET_SHARE = 0.5
+# Blocks between checks grow by this factor. Memory converges geometrically, so it is checked often;
+# plain DA-SGD averages over its newest block, which must outweigh all blocks before it.
+MEMORY_GROWTH, PLAIN_GROWTH = 1.2, 2.0
 
 
 class Run(Protocol):

@@ -2,13 +2,16 @@ import math
 import re
 from dataclasses import FrozenInstanceError
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from surefoot.ambiguity import Box
 from surefoot.exceptions import InvalidInputError
+from surefoot.sets import Box, DecisionSet
 
 repeatable = settings(
     derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
@@ -129,3 +132,83 @@ def test_misspelt_options_are_type_errors():
         Box(low=0, upper=1)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'upper'"):
         Box(0)
+
+
+# --- as limits of decisions -----------------------------------------------------------------------
+
+
+def test_decisions_are_cut_to_their_bounds():
+    numbers = np.array([[-5.0, 0.5], [0.5, 9.0], [2.0, -1.0]])
+    np.testing.assert_array_equal(Box(0, 1).map_into(numbers), [[0, 0.5], [0.5, 1], [1, 0]])
+    np.testing.assert_array_equal(
+        Box((-np.inf, 0), (1, np.inf)).map_into(numbers), [[-5, 0.5], [0.5, 9], [1, 0]]
+    )
+
+
+@repeatable
+@given(
+    st.lists(st.tuples(bounds, bounds).map(sorted), min_size=3, max_size=3),
+    hnp.arrays(float, st.sampled_from([(3,), (2, 3), (2, 4, 3)]), elements=st.floats(-1e300, 1e300)),
+)
+def test_any_numbers_end_inside_and_those_inside_stay(sides, numbers):
+    box = Box(*zip(*sides, strict=True))
+    found = box.map_into(numbers)
+    assert found.shape == numbers.shape
+    lower, upper = box.arrays(3)
+    assert ((found >= lower) & (found <= upper)).all()
+    np.testing.assert_array_equal(box.map_into(found), found)
+    inside = (numbers >= lower) & (numbers <= upper)
+    np.testing.assert_array_equal(found[inside], numbers[inside])
+    assert box.contains(found)
+    # It is the nearest point: no bound lies between the number and its image, unless it is the image.
+    assert ((found == numbers) | (found == lower) | (found == upper)).all()
+
+
+def test_both_namespaces_and_gradients():
+    box, numbers = Box((0, -np.inf, -1), (1, 2, np.inf)), np.array([0.5, 3.0, -1e300])
+    with jax.enable_x64(True):
+        found = np.asarray(box.map_into(jnp.asarray(numbers), jnp))
+        slope = np.asarray(
+            jax.jit(jax.grad(lambda u: box.map_into(u, jnp).sum()))(jnp.asarray(numbers))
+        )
+    np.testing.assert_array_equal(found, box.map_into(numbers))
+    np.testing.assert_array_equal(slope, [1.0, 0.0, 0.0])
+
+
+def test_what_lies_inside():
+    box = Box((0, -math.inf), (1, 10))
+    assert box.contains(np.array([0.5, -1e9]))
+    assert box.contains(np.array([[0.0, 10.0], [1.0, 0.0]]))
+    assert not box.contains(np.array([[0.0, 10.0], [1.0, 10.1]]))
+    assert not box.contains(np.array([-0.1, 0.0]))
+    assert not box.contains(np.array([math.nan, 0.0]))
+    assert Box(-math.inf, math.inf).contains(np.array([1e300]))
+    assert Box(2, 2).contains(np.array([2.0]))
+
+
+def test_the_slack_is_relative_to_the_box():
+    assert Box(0, 1e9).contains(np.array([1e9 + 0.5]))
+    assert not Box(0, 1e9).contains(np.array([1e9 + 5.0]))
+    assert not Box(0, 1e-12).contains(np.array([2e-12]))
+    assert not Box(0, math.inf).contains(np.array([-1e-12]))
+    # A decision far outside makes no room for itself.
+    assert not Box(0, 1).contains(np.array([1.5]), slack=0.4)
+    assert Box(0, 1).contains(np.array([1.3]), slack=0.4)
+
+
+def test_limits_must_match_the_decisions():
+    assert Box(0, 1).why_not(5) is None
+    assert Box((0, 0), (1, 2)).why_not(2) is None
+    assert Box((0, 0), 1).why_not(3) == (
+        "lower of the decisions' Box must be one number or one per decision (3), got 2 numbers"
+    )
+    assert Box(0, (1, 2, 3)).why_not(1) == (
+        "upper of the decisions' Box must be one number or one per decision (1), got 3 numbers"
+    )
+
+
+def test_a_box_is_a_set_of_decisions_in_their_own_unit():
+    assert isinstance(Box(0, 1), DecisionSet)
+    assert Box.in_units is True
+    with pytest.raises(TypeError, match="abstract"):
+        DecisionSet()

@@ -1,4 +1,4 @@
-"""A box: the support that an adversary may not leave."""
+"""A box: the support that an adversary may not leave, or limits of each decision."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.typing import FloatArray
+from surefoot.sets.base import DecisionSet
+from surefoot.typing import ArrayNamespace, FloatArray
 from surefoot.validation import real_array
 
 
@@ -22,13 +23,16 @@ def _bounds(name: str, value: Any) -> float | tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Box:
+class Box(DecisionSet):
     """All points between ``lower`` and ``upper``, column by column, in the user's units.
+
+    As ``support`` of a ball it holds moved contexts (and outcomes); as ``decisions`` of a policy it
+    cuts each decision to its limits.
 
     Parameters
     ----------
     lower, upper
-        One number, or one for each column; infinities are allowed.
+        One number, or one for each column (or decision); infinities are allowed.
     outcome
         Bounds (lower, upper) on the outcome, for balls in which outcomes move too.
 
@@ -56,6 +60,31 @@ class Box:
         empty = (np.asarray(self.lower) > np.asarray(self.upper)).any() or outcome[0] > outcome[1]
         if empty:
             raise InvalidInputError(f"lower must be <= upper in every column, got {self!r}.")
+
+    def why_not(self, n_decisions: int) -> str | None:
+        """Return why the bounds do not fit so many decisions, or None."""
+        if self.outcome != (-np.inf, np.inf):
+            return f"outcome must be left out of the decisions' Box, got {self.outcome}"
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if isinstance(bound, tuple) and len(bound) != n_decisions:
+                return (
+                    f"{name} of the decisions' Box must be one number or one per decision "
+                    f"({n_decisions}), got {len(bound)} numbers"
+                )
+        return None
+
+    def map_into(self, decisions: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
+        """Return decisions cut to the box."""
+        lower, upper = xp.asarray(self.lower), xp.asarray(self.upper)
+        cut: FloatArray = xp.minimum(xp.maximum(decisions, lower), upper)
+        return cut
+
+    def contains(self, decisions: FloatArray, slack: float = 1e-9) -> bool:
+        """Whether every decision lies between its bounds."""
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        sizes = [np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (lower, upper)]
+        room = slack * np.maximum(*sizes)
+        return bool(((decisions >= lower - room) & (decisions <= upper + room)).all())
 
     def arrays(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """Return both bounds with one entry for each column."""

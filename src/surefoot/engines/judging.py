@@ -1,0 +1,140 @@
+"""Judge a policy: how much the adversary can gain from each row at a given multiplier."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from surefoot.engines.ascent import Move, better_start, climb, transport
+from surefoot.engines.autodiff import (
+    FAR_START,
+    Arena,
+    Array,
+    Method,
+    Tree,
+    limits_of,
+    moved,
+    sample_cost,
+)
+
+# Power iterations that estimate the largest curvature of the cost in the sample.
+POWER_STEPS = 6
+# Two ascents that end this share of the radius apart have found different maximisers.
+SAME_PLACE = 0.05
+
+
+class Verdict(NamedTuple):
+    """What the adversary does with each row.
+
+    Attributes
+    ----------
+    value
+        Cost at the moved sample minus the multiplier times its distance.
+    cost, distance
+        The two parts.
+    context, outcome
+        The moved sample, in the user's units.
+    curvature
+        Largest eigenvalue of the cost's second derivative at the moved sample, in units of transport.
+    steepness
+        Norm of the inner problem's gradient mapping there: zero at a maximiser.
+    several
+        Whether two ascents from different starts ended at different places.
+    """
+
+    value: Array
+    cost: Array
+    distance: Array
+    context: Array
+    outcome: Array
+    curvature: Array
+    steepness: Array
+    several: Array
+
+
+def judge_row(method: Method, arena: Arena, trained: Tree, gamma: Array, x: Array, y: Array) -> Verdict:
+    """Ascend from the sample and from its far side, and look at the better end."""
+
+    def cost_of(move: Move) -> Array:
+        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
+
+    gain = jax.value_and_grad(cost_of)
+    limits = limits_of(method, arena, x, y)
+    nothing = jax.tree.map(jnp.zeros_like, limits.inside)
+    none = jnp.zeros((), x.dtype)
+    settings = (gamma, none, method.order, limits)
+    far = better_start(gain, *settings, FAR_START * arena.radius)
+    starts = jax.tree.map(lambda a, b: jnp.stack([a, b]), nothing, far)
+
+    def ascend(start: Move) -> tuple[Move, Array]:
+        move = climb(gain, start, *settings, method.inner_steps).move
+        return move, cost_of(move) - gamma * transport(move, method.order)
+
+    moves, values = jax.vmap(ascend)(starts)  # one piece of compiled code for both starts
+    better = values[1] > values[0]
+    value = jnp.maximum(values[0], values[1])
+    move = jax.tree.map(lambda both: jnp.where(better, both[1], both[0]), moves)
+    apart = transport(jax.tree.map(lambda both: both[0] - both[1], moves), 2)
+    cost, distance = cost_of(move), transport(move, method.order)
+    context, outcome = moved(arena, x, y, move)
+    slopes = jax.grad(cost_of)(move)
+    return Verdict(
+        value=value,
+        cost=cost,
+        distance=distance,
+        context=context,
+        outcome=outcome,
+        curvature=_largest_curvature(cost_of, move, slopes, limits.inside),
+        steepness=_steepness(move, slopes, gamma, limits.inside),
+        several=apart > (SAME_PLACE * arena.radius) ** 2,
+    )
+
+
+def _steepness(move: Move, slopes: Move, gamma: Array, inside: Move) -> Array:
+    """Return the norm of the order-2 gradient over the columns that move."""
+    parts = jax.tree.map(lambda g, m, i: i * (g - 2.0 * gamma * m), slopes, move, inside)
+    return jnp.sqrt(sum(jnp.sum(part * part) for part in parts))
+
+
+def _largest_curvature(cost_of: Any, move: Move, slopes: Move, inside: Move) -> Array:
+    """Return the largest eigenvalue of the second derivative, by power iteration."""
+
+    def norm(vector: Move) -> Array:
+        return jnp.sqrt(sum(jnp.sum(part * part) for part in vector) + 1e-300)
+
+    def times(vector: Move) -> Move:
+        product: Move = jax.jvp(jax.grad(cost_of), (move,), (vector,))[1]
+        return jax.tree.map(jnp.multiply, product, inside)
+
+    # The slope is where curvature matters; the small constant keeps the start from being zero.
+    start = jax.tree.map(lambda g, i: i * (g + 1e-3), slopes, inside)
+    vector = jax.tree.map(lambda part: part / norm(start), start)
+
+    def body(vector: Move, _: None) -> tuple[Move, None]:
+        product = times(vector)
+        length = norm(product)
+        return jax.tree.map(lambda part: part / length, product), None
+
+    vector, _ = jax.lax.scan(body, vector, None, length=POWER_STEPS)
+    product = times(vector)
+    return sum(jnp.sum(a * b) for a, b in zip(vector, product, strict=True))
+
+
+@lru_cache(maxsize=64)
+def compiled_judge(method: Method, *, many: bool = False) -> Any:
+    """Return a compiled ``judge_row`` over rows: (arena, trained, gamma, X, Y) -> Verdict of rows."""
+
+    def rows(arena: Arena, trained: Tree, gamma: Array, X: Array, Y: Array) -> Verdict:
+        return jax.vmap(lambda x, y: judge_row(method, arena, trained, gamma, x, y))(X, Y)
+
+    return jax.jit(jax.vmap(rows) if many else rows)
+
+
+def slopes_of(method: Method, arena: Arena, trained: Tree, X: Array, Y: Array) -> Array:
+    """Return the slopes of the cost in each row's context, in units of transport."""
+
+    def total(contexts: Array) -> Array:
+        return jnp.sum(jax.vmap(lambda x, y: sample_cost(method, trained, arena, x, y))(contexts, Y))
+
+    return arena.scale * arena.inside * jax.grad(total)(jnp.asarray(X))
