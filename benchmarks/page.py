@@ -117,8 +117,45 @@ Median of seven fresh processes, compiled kernels cached on disk.
 {stamp(rows)} `python -m benchmarks.startup`."""
 
 
+def neural_section():
+    rows = read_csv("mlp_step")
+    heads = {
+        "what": "MLP(64, 64), K = 10, s = 100, batch 1", "microseconds": "microseconds per step",
+        "torch_over_this": "PyTorch / this", "this_over_numba": "this / Numba",
+    }  # fmt: skip
+    return f"""## Cost of a step of a neural policy
+
+One step moves a sample by ten gradient steps of the inner problem, then steps the parameters and the multiplier.
+The Numba program has its derivatives written out by hand for this one network; the PyTorch program is the usual
+eager loop, on one thread, in an environment of its own.
+
+{table(rows, heads)}
+
+{stamp(rows)} `python -m benchmarks.mlp_step`."""
+
+
+def device_section():
+    rows = read_csv("device")
+    heads = {
+        "what": f"on one {rows[0]['device']}", "first_seconds": "first run, s", "seconds": "then, s",
+        "ratio_to_one": "ratio to one policy",
+    }  # fmt: skip
+    return f"""## On a GPU
+
+The paper's whole grid (7 numbers of rows, 2 of columns, 4 noise levels, 20 repetitions) as one program
+(`solve_many(..., engine="batch")`), and neural policies trained side by side. Times after the first run, which
+compiles; data are on the device.
+
+{table(rows, heads)}
+
+{stamp(rows)} `python -m benchmarks.device`."""
+
+
 def main():
-    parts = [time_section(), gap_section(), step_section(), startup_section()]
+    parts = [
+        time_section(), gap_section(), step_section(), neural_section(), device_section(),
+        startup_section(),
+    ]  # fmt: skip
     text = (
         "# Benchmarks\n\nEvery figure comes from a script in `benchmarks/` and its committed result; "
     )
