@@ -10,7 +10,6 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 
-
 # JAX keeps what took this long to compile unless told otherwise; our pieces are smaller and many.
 JAX_DEFAULT_SECONDS, KEPT_SECONDS = 1.0, 0.2
 

@@ -21,6 +21,7 @@ from surefoot.problem import (
     user_parameters,
     why_not_affine,
 )
+from surefoot.sets import Budget, Simplex
 
 repeatable = settings(
     derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -538,3 +539,79 @@ def test_columns_that_do_not_move_leave_the_collapse_radius_alone():
     X, y, _ = random_data(2)
     frozen = affine(X, y, frozen=(0,))
     assert frozen.collapse_radius() == pytest.approx(affine(X[:, 1:], y).collapse_radius(), rel=1e-12)
+
+
+# Limits on decisions
+
+
+def limited(limits, y, **options):
+    return affine(
+        np.arange(float(len(y)))[:, None], y, policy=Linear(decisions=limits), scale=False, **options
+    )
+
+
+def test_outcomes_are_cut_to_the_limits_and_what_that_leaves_is_unavoidable():
+    y = np.array([-2.0, 1.0, 3.0, 9.0])
+    problem = limited(Box(0, 5), y, b=1.0, h=0.25)
+    assert sorted(problem.outcomes) == [0.0, 1.0, 3.0, 5.0]
+    assert problem.limited
+    # The best decisions within the limits still cost h 2 in the first row and b 4 in the last.
+    assert problem.unavoidable == pytest.approx((0.25 * 2 + 1.0 * 4) / 4)
+    free = affine(np.arange(4.0)[:, None], y)
+    assert (free.limited, free.unavoidable) == (False, 0.0)
+    wide = limited(Box(-math.inf, 99), y)
+    assert wide.limited
+    assert wide.unavoidable == 0.0
+
+
+@repeatable
+@given(seeds)
+def test_cutting_outcomes_splits_the_cost_of_every_decision_within_the_limits(seed):
+    rng = np.random.default_rng(seed)
+    y, low = rng.normal(size=12), -rng.uniform(0, 1)
+    limits = Box(low, low + rng.uniform(0, 2))
+    problem = limited(limits, y, b=2.0, h=0.5)
+    pieces = problem.pieces
+    for z in np.linspace(limits.lower, limits.upper, 5):
+        split = problem.weights @ pieces.evaluate(z - problem.outcomes) + problem.unavoidable
+        assert split == pytest.approx(np.mean(pieces.evaluate(z - y)), rel=1e-12)
+    # A decision beyond the limits costs no less than where it is cut to.
+    for z in rng.normal(size=5) * 3:
+        beyond, cut = (pieces.evaluate(d - problem.outcomes) for d in (z, limits.map_into(z)))
+        assert (cut <= beyond + 1e-12).all()
+
+
+def test_each_product_has_its_own_limits():
+    described = Problem(
+        Newsvendor(1.0, 0.2), Linear(decisions=Box((0, 2), (4, math.inf))),
+        Empirical([[1.0], [2.0]], [[5.0, 1.0], [3.0, 3.0]]), WassersteinBall(0.3),
+    )  # fmt: skip
+    first, second = affine_problems(described)
+    assert sorted(first.outcomes) == [3.0, 4.0]
+    assert sorted(second.outcomes) == [2.0, 3.0]
+    assert first.unavoidable == pytest.approx(0.5 * 1.0 * 1.0)
+    assert second.unavoidable == pytest.approx(0.5 * 0.2 * 1.0)
+
+
+def test_a_wrong_number_of_limits_is_refused():
+    message = "lower of the decisions' Box must be one number or one per decision (1), got 2 numbers."
+    with pytest.raises(InvalidInputError, match=f"^{re.escape(message)}$"):
+        limited(Box((0, 0), 9), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("limits", "ball", "reason"),
+    [
+        (Budget(3.0), {}, "it needs decisions limited one by one (a Box), got Budget"),
+        (Simplex(), {}, "it needs decisions limited one by one (a Box), got Simplex"),
+        (
+            Box(0, 9),
+            {"outcome_cost": 2.0},
+            "it needs outcome_cost=inf where decisions have limits, got a finite one",
+        ),
+        (Box(0, 9), {}, None),
+    ],
+)
+def test_other_limits_have_no_affine_form(limits, ball, reason):
+    problem = describe([[1.0], [2.0]], [1.0, 2.0], policy=Linear(decisions=limits), **ball)
+    assert why_not_affine(problem) == reason

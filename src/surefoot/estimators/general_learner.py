@@ -13,7 +13,7 @@ from surefoot.policies import Linear, PolicyParameters, Units
 from surefoot.problem import GeneralProblem, general_problem
 from surefoot.solvers import DASGD
 from surefoot.solvers.general import GeneralSolution
-from surefoot.solvers.general_run import GeneralRun, GeneralSettings
+from surefoot.solvers.general_run import GeneralRun, GeneralSettings, default_adam
 from surefoot.solvers.optimizers import SGD, Adam
 from surefoot.typing import BoolArray, FloatArray
 
@@ -86,7 +86,7 @@ class GeneralLearner(Learner):
         settings = replace(solver.general_settings(), minibatch=1)
         optimizer = settings.optimizer
         if optimizer is None and not isinstance(self.recipe.policy, Linear):
-            optimizer = Adam()
+            optimizer = default_adam(settings.max_steps)
         if isinstance(optimizer, Adam):
             share = STREAM_RATE_SHARE if self.fitted else 1.0
             optimizer = Adam(learning_rate=share * optimizer.learning_rate, decay=False)

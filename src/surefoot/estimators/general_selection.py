@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from surefoot.costs import AuxiliaryCost
 from surefoot.estimators.selection import RadiusPath, fold_rows
 from surefoot.exceptions import InvalidInputError
 from surefoot.problem import GeneralProblem
 from surefoot.solvers.general_run import BLOCK, GeneralRun, GeneralSettings
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 # Radii in units of the columns' spread: beyond one, standard deviations lose their meaning.
 RADII = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 # Folds take this share of the steps of a fit: costs on held-out rows are noisier than the rest.
-STEP_SHARE = 0.25
+STEP_SHARE = 0.5
 
 
 def choose_general_radius(problem: GeneralProblem, settings: GeneralSettings, seed: int) -> RadiusPath:
@@ -44,19 +45,33 @@ def choose_general_radius(problem: GeneralProblem, settings: GeneralSettings, se
             break
         if block == blocks // 2:
             run.restart_average()
-    costs = _held_out_costs(problem, run, [np.sort(part) for part in parts for _ in radii])
-    fold_costs = costs.reshape(len(parts), len(radii))
+    fold_costs = np.column_stack(
+        [
+            _held_out_costs(problem, run, parts, [k + fold * len(radii) for fold in range(len(parts))])
+            for k in range(len(radii))
+        ]
+    )
     fold_weights = np.array([problem.weights[part].sum() for part in parts])
     mean = fold_weights @ fold_costs
     return RadiusPath(radii, fold_costs, fold_weights, float(radii[int(np.argmin(mean))]))
 
 
-def _held_out_costs(problem: GeneralProblem, run: GeneralRun, held_out: list[FloatArray]) -> FloatArray:
-    """Return the mean cost of each cell's policy on the rows that it did not see."""
-    costs = []
-    for number, rows in enumerate(held_out):
-        tree = run.policy_of(number)
-        decisions = problem.decisions(tree["policy"], problem.contexts[rows])
-        weights = problem.weights[rows] / problem.weights[rows].sum()
-        costs.append(problem.cost.mean(decisions, problem.outcomes[rows], weights))
-    return np.array(costs)
+def _held_out_costs(
+    problem: GeneralProblem, run: GeneralRun, parts: list[IntArray], cells: list[int]
+) -> FloatArray:
+    """Return the mean cost of each fold's policy on the rows that it did not see.
+
+    A cost with variables of its own, such as a value at risk, has them chosen on the held-out
+    decisions of all folds together: a tail needs more rows than one fold has.
+    """
+    decisions = np.empty((len(problem.weights), problem.n_decisions))
+    for part, cell in zip(parts, cells, strict=True):
+        decisions[part] = problem.decisions(run.policy_of(cell)["policy"], problem.contexts[part])
+    cost = problem.cost
+    if isinstance(cost, AuxiliaryCost):
+        best = cost.best_auxiliary(decisions, problem.outcomes, problem.weights)
+        rows = cost.evaluate_at(decisions, best, problem.outcomes)
+    else:
+        rows = cost.evaluate(decisions, problem.outcomes)
+    weights = problem.weights
+    return np.array([weights[part] @ rows[part] / weights[part].sum() for part in parts])

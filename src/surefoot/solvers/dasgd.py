@@ -60,7 +60,8 @@ class DASGD(Solver):
         kink, so for order 2 the certified gap levels off above zero.
     optimizer
         How the general engine steps: ``Adam(...)``, ``SGD(...)`` or any gradient transformation of
-        optax. None: distance over gradients for linear policies, ``Adam()`` for the others.
+        optax. None: distance over gradients for linear policies, ``Adam()`` for the others. Given
+        one, affine problems run in the general engine, too, and lose the proof.
     callback
         Called with a ``Progress`` after every check.
 
@@ -147,6 +148,10 @@ class DASGD(Solver):
         if self.inner_steps > 0 and problem.ball.outcome_cost != float("inf"):
             return "inner_steps > 0 moves contexts only: set outcome_cost=inf or inner_steps=0"
         return None
+
+    def compiled(self, problem: Problem) -> bool:
+        """Whether the compiled kernels treat the problem, from its rows or from fresh draws."""
+        return self._affine(problem) or self._sampled(problem)
 
     def _affine(self, problem: Problem) -> bool:
         """Whether the compiled kernels treat the problem: it is affine and asks for no optimizer."""

@@ -14,11 +14,14 @@ from surefoot.exceptions import ConvergenceWarning, InvalidInputError, Unbounded
 from surefoot.policies import Linear, PolicyParameters
 from surefoot.problem import GeneralProblem
 from surefoot.solvers.base import Callback, Progress, Solution
-from surefoot.solvers.general_run import BLOCK, CHECK_ROWS, GeneralRun, GeneralSettings, Judgement
-from surefoot.typing import FloatArray
+from surefoot.solvers.general_run import BLOCK, GeneralRun, GeneralSettings
+from surefoot.solvers.judgement import CHECK_ROWS, Judgement
+from surefoot.typing import BoolArray, FloatArray
 
 # Looks at the worst case during a run; the last two are compared to say whether it has settled.
-CHECKS = 8
+CHECKS, FEWEST_CHECKS = 8, 2
+# One look costs as much as about so many steps; short runs have fewer.
+CHECK_STEPS = 1_000
 # From this share of rows with several maximisers on, samples are looked at from both sides.
 RESTART_SHARE = 0.01
 
@@ -73,7 +76,10 @@ def solve_general(
     began, best = time.perf_counter(), None
     history: list[Progress] = []
     blocks = max(1, -(-settings.max_steps // BLOCK))
-    checks = {round(blocks * (k + 1) / CHECKS) for k in range(CHECKS)} - {0}
+    count = min(max(settings.max_steps // CHECK_STEPS, FEWEST_CHECKS), CHECKS)
+    checks = {round(blocks * (k + 1) / count) for k in range(count)} - {0}
+    changes = np.full(len(run.problems), np.inf)
+    last: Judgement | None = None
     ended, failed = "steps", None
     try:
         for block in range(1, blocks + 1):
@@ -83,7 +89,8 @@ def solve_general(
                 break
             if block in checks:
                 best, judged = _look(run, best)
-                history.append(_progress(run, judged, history, began))
+                changes, last = _changes(judged, last), judged
+                history.append(_progress(run, judged, float(changes.max()), began))
                 if callback is not None:
                     callback(history[-1])
                 if not np.isfinite(judged.value).all():
@@ -107,7 +114,23 @@ def solve_general(
         with contextlib.suppress(UnboundedProblemError):  # where it stopped may be anywhere
             best, _ = _look(run, best, stopped)
         run.state = sound
-    return _finish(run, best, history, ended, failed, gap_tol, stacklevel + 1)
+    settled = changes <= gap_tol
+    return _finish(run, best, history, ended, failed, settled, stacklevel + 1)
+
+
+def _changes(judged: Judgement, last: Judgement | None) -> FloatArray:
+    """Return how much each problem's worst case changed since the last check.
+
+    It is relative to the worst case or, where that is near zero (a profit that may be a loss), to
+    the spread of the costs of single rows.
+    """
+    if last is None:
+        return np.full(len(judged.value), np.inf)
+    costs = np.asarray(judged.verdict.cost)
+    mean = (judged.weights * costs).sum(axis=1, keepdims=True)
+    spread = np.sqrt((judged.weights * (costs - mean) ** 2).sum(axis=1))
+    size = np.maximum(np.abs(judged.value), spread)
+    return np.abs(judged.value - last.value) / np.where(size > 0.0, size, 1.0)
 
 
 def _finite_or_worse(values: FloatArray) -> FloatArray:
@@ -171,23 +194,19 @@ def _non_concave(run: GeneralRun, judged: Judgement) -> FloatArray:
     return np.where(moving, (judged.weights * affected).sum(axis=1), 0.0)
 
 
-def _progress(run: GeneralRun, judged: Judgement, history: list[Progress], began: float) -> Progress:
-    """Return a check; without a lower bound the gap is the change since the last one."""
+def _progress(run: GeneralRun, judged: Judgement, change: float, began: float) -> Progress:
+    """Return a check of all problems; without a lower bound the gap is the change since the last."""
     upper = float(judged.value.mean())
-    change = float("inf")
-    if history:
-        change = abs(history[-1].upper - upper) / max(abs(upper), 1e-300)
     lower = run.problems[0].cost.floor()
     return Progress(run.steps, upper, lower, change, time.perf_counter() - began)
 
 
 def _finish(
     run: GeneralRun, best: _Best, history: list[Progress], ended: str, failed: int | None,
-    gap_tol: float, stacklevel: int,
+    settled: BoolArray, stacklevel: int,
 ) -> list[GeneralSolution]:  # fmt: skip
     best, judged = _last_look(run, best)
     shares = _non_concave(run, judged)
-    settled = len(history) > 1 and history[-1].gap <= gap_tol
     solutions = []
     for number, problem in enumerate(run.problems):
         tree = run.engine.jax.tree.map(lambda leaf, i=number: np.asarray(leaf[i]), best.trained)
@@ -196,13 +215,13 @@ def _finish(
         gamma = float(judged.multiplier[number])
         rows = run.moved_rows(judged, number)
         certificate = certify_general(problem, trained, auxiliary, gamma, rows)
-        status = _status(run, history, ended, failed, settled, float(shares[number]))
+        status = _status(run, history, ended, failed, bool(settled[number]), float(shares[number]))
         solutions.append(
             GeneralSolution(
                 parameters=_parameters(problem, trained, auxiliary),
                 multiplier=np.array([gamma]),
                 certificate=certificate,
-                converged=settled and ended == "steps",
+                converged=bool(settled[number]) and ended == "steps",
                 status=status,
                 n_steps=run.steps if failed is None else failed - 1,
                 history=tuple(history),
@@ -213,8 +232,9 @@ def _finish(
                 non_concave=float(shares[number]),
             )
         )
-    if not solutions[0].converged:
-        warnings.warn(solutions[0].status, ConvergenceWarning, stacklevel=stacklevel)
+    unsettled = [solution.status for solution in solutions if not solution.converged]
+    if unsettled:
+        warnings.warn(unsettled[0], ConvergenceWarning, stacklevel=stacklevel)
     return solutions
 
 
@@ -240,6 +260,8 @@ def _status(
         text = f"Interrupted after {steps}: the best policy so far is returned."
     elif settled:
         text = f"Settled after {steps} (the worst case changed by {change} at the last check)."
+        if run.decays:
+            text += " The learning rate fell to zero on schedule: a longer run may still find better."
     else:
         text = (
             f"Ran out of steps after {steps} (the worst case still changed by {change} at the last "

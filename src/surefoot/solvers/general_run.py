@@ -12,25 +12,32 @@ from typing import Any
 import numpy as np
 
 from surefoot.certificates import MovedRows
-from surefoot.exceptions import InvalidInputError, UnboundedProblemError
+from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear
 from surefoot.problem import GeneralProblem
 from surefoot.random import rng_for
+from surefoot.solvers.judgement import (
+    CHECK_HALVINGS,
+    CHECK_ROWS,
+    CHUNK,
+    JUDGE_STEPS,
+    LAST_HALVINGS,
+    LAST_ROWS,
+    Judgement,
+    best_multiplier,
+    judged_rows,
+    padded,
+)
 from surefoot.solvers.optimizers import SGD, Adam
 from surefoot.tracing import keep_compiled, load_jax
 from surefoot.typing import BoolArray, FloatArray
 
 # Steps between two looks from the host: one compiled block serves runs of every length.
 BLOCK = 250
-# Ascent steps of a judgement; rows that it looks at in one go (one compiled piece of code serves any
-# number of rows) and most rows of a check during the run and of the last one.
-JUDGE_STEPS, CHUNK, CHECK_ROWS, LAST_ROWS = 20, 128, 128, 1_024
+# Adam's own learning rate is for runs of so many steps; others lie between these two.
+USUAL_STEPS, RATES = 20_000, (1e-3, 3e-2)
 # A multiplier that was found by judging steps on as if so many steps had led to it.
 TRUSTED_STEPS = 10.0
-# The multiplier's bracket grows by this factor, is halved so often, and gives up after so many.
-BRACKET, CHECK_HALVINGS, LAST_HALVINGS, MOST_BRACKETS = 4.0, 4, 8, 60
-# A multiplier this many brackets below the first guess is as good as zero.
-MOST_SHRINKS = 20
 
 
 def load_engine() -> Any:
@@ -52,28 +59,10 @@ class GeneralSettings:
     optimizer: Any = None
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """What the adversary can do to each of several policies, one problem after another.
-
-    Attributes
-    ----------
-    value
-        Estimated worst-case expected cost, one for each problem.
-    multiplier
-        The gamma at which it was found.
-    verdict
-        What happens to each row; arrays have shape (problems, rows, ...).
-    weights, contexts, outcomes
-        The rows, shape (problems, rows, ...); weights are zero for rows that only fill up.
-    """
-
-    value: FloatArray
-    multiplier: FloatArray
-    verdict: Any
-    weights: FloatArray
-    contexts: FloatArray
-    outcomes: FloatArray
+def default_adam(max_steps: int) -> Adam:
+    """Return Adam with a first step size that suits the length of the run: fewer steps, longer ones."""
+    rate = Adam().learning_rate * np.sqrt(USUAL_STEPS / max_steps)
+    return Adam(learning_rate=float(np.clip(rate, *RATES)))
 
 
 class GeneralRun:
@@ -112,12 +101,17 @@ class GeneralRun:
         if optimizer is None:
             if isinstance(problem.policy, Linear):
                 return rules.DistanceOverGradients()
-            optimizer = Adam()
+            optimizer = default_adam(self.settings.max_steps)
         if isinstance(optimizer, Adam):
             return rules.adam(optimizer.learning_rate, decay=optimizer.decay)
         if isinstance(optimizer, SGD):
             return rules.plain(optimizer.learning_rate, decay=optimizer.decay)
         return rules.Optax(optimizer)
+
+    @property
+    def decays(self) -> bool:
+        """Whether the learning rate falls to zero by the last step."""
+        return bool(getattr(self.method.rule, "decay", False))
 
     def _arena(self, problem: GeneralProblem) -> Any:
         kappa = problem.outcome_cost if problem.outcomes_move else 1.0
@@ -306,8 +300,8 @@ class GeneralRun:
         ``last`` looks at more rows and closer; ``most`` says how many rows at most.
         """
         rows = most or (LAST_ROWS if last else CHECK_ROWS)
-        samples = [_judged_rows(problem, rows) for problem in self.problems]
-        X, Y, weights = (_padded([sample[part] for sample in samples]) for part in range(3))
+        samples = [judged_rows(problem, rows) for problem in self.problems]
+        X, Y, weights = (padded([sample[part] for sample in samples]) for part in range(3))
         radii = np.array([problem.radius**problem.order for problem in self.problems])
         method = replace(self.method, inner_steps=JUDGE_STEPS, restart=False)
         with self.engine.jax.enable_x64(True):
@@ -324,7 +318,7 @@ class GeneralRun:
 
             gamma = np.exp(np.asarray(self.state.log_multiplier))
             halvings = LAST_HALVINGS if last else CHECK_HALVINGS
-            gamma, verdict = _best_multiplier(look, gamma, radii, weights, halvings)
+            gamma, verdict = best_multiplier(look, gamma, radii, weights, halvings)
         values = gamma * radii + (weights * np.asarray(verdict.value)).sum(axis=1)
         return Judgement(values, gamma, verdict, weights, X, Y)
 
@@ -348,66 +342,3 @@ def _reach(leaf: Any, problem: GeneralProblem) -> float:
     if leaf.ndim == 2:
         return 0.5 * unit / float(np.sqrt(leaf.shape[0]))
     return 0.5 * unit
-
-
-def _judged_rows(problem: GeneralProblem, most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return all rows of a problem, or so many of them as stand for all."""
-    rows = len(problem.weights)
-    if rows <= most:
-        return problem.contexts, problem.outcomes, problem.weights
-    chosen = np.sort(rng_for(0, "judged rows", rows, most).choice(rows, most, replace=False))
-    weights = problem.weights[chosen]
-    return problem.contexts[chosen], problem.outcomes[chosen], weights / weights.sum()
-
-
-def _padded(arrays: list[FloatArray]) -> FloatArray:
-    """Stack arrays of different lengths; the first row (with weight zero) fills them up to chunks."""
-    rows = -(-max(len(array) for array in arrays) // CHUNK) * CHUNK
-    filled = []
-    for array in arrays:
-        missing = rows - len(array)
-        filler = np.zeros(missing) if array.ndim == 1 else np.repeat(array[:1], missing, axis=0)
-        filled.append(np.concatenate([array, filler]))
-    return np.stack(filled)
-
-
-def _best_multiplier(
-    look: Any, gamma: FloatArray, budgets: FloatArray, weights: FloatArray, halvings: int
-) -> tuple[FloatArray, Any]:
-    """Minimise gamma * budget + E[value] over gamma, one for each problem.
-
-    The slope in gamma is the budget minus the mean distance. The answer is the upper end of a
-    bracket, where the adversary keeps to the budget: below, ascents may not have run their course.
-    """
-    still = budgets == 0.0
-    gamma = np.where(still, 1.0, gamma)
-
-    def keeps(verdict: Any) -> Any:
-        return still | ((weights * np.asarray(verdict.distance)).sum(axis=1) <= budgets)
-
-    low, high = np.zeros_like(gamma), gamma.copy()
-    for _ in range(MOST_BRACKETS):
-        verdict = look(high)
-        held = keeps(verdict)
-        if held.all():
-            break
-        low, high = np.where(held, low, high), np.where(held, high, BRACKET * high)
-    else:
-        if not np.isfinite(np.asarray(verdict.value)).all():
-            return high, verdict  # it is the policy that ran away, and not the adversary
-        raise UnboundedProblemError(
-            "The worst case is unbounded: however dear transport is, the adversary gains by moving "
-            "further. Use order=2, give the ball a support, or bound the decisions."
-        )
-    for _ in range(MOST_SHRINKS):
-        probe = np.where(low > 0.0, low, high / BRACKET)
-        held = keeps(look(probe)) & (low == 0.0) & ~still
-        if not held.any():
-            break
-        high = np.where(held, probe, high)
-    low = np.where(low > 0.0, low, high / BRACKET)  # where nothing can move, any multiplier will do
-    for _ in range(halvings):
-        middle = np.sqrt(low * high)
-        held = keeps(look(middle))
-        low, high = np.where(held, low, middle), np.where(held, middle, high)
-    return np.where(still, 0.0, high), look(np.where(still, 1.0, high))

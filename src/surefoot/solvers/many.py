@@ -5,7 +5,6 @@ import os
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,7 @@ def solve_many(
     solver = DASGD() if solver is None else solver
     check_choice("engine", engine, ("auto", "threads", "batch"))
     problems = list(problems)
-    listed = [seeds] * len(problems) if isinstance(seeds, Integral) else list(seeds)
+    listed = [int(seeds)] * len(problems) if isinstance(seeds, int | np.integer) else list(seeds)
     if len(listed) != len(problems):
         raise InvalidInputError(
             f"seeds must be one number or one per problem ({len(problems)}), got {len(listed)}."
@@ -86,35 +85,48 @@ def solve_many(
         check_integer("seeds", seed, at_least=0)
     for problem in problems:
         solver.refuse_unless_fit(problem)
-    # An optimizer is a wish for the general engine, as in DASGD.solve.
-    asked = isinstance(solver, DASGD) and solver.optimizer is not None
-    affine = [k for k, p in enumerate(problems) if not asked and why_not_affine(p) is None]
-    general = sorted(set(range(len(problems))) - set(affine))
+    # What a solver other than DASGD accepts has an affine form.
+    affine = [k for k, p in enumerate(problems) if not isinstance(solver, DASGD) or solver.compiled(p)]
     answers: dict[int, Solution] = {}
-    if affine and _batched(engine, solver):
-        answers |= _solve_batch(problems, affine, solver, listed)
-    elif affine:
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            found = pool.map(lambda k: solver.solve(problems[k], listed[k]), affine)
-            answers |= dict(zip(affine, found, strict=True))
+    together = _together(engine, solver, problems, affine)
+    if together and isinstance(solver, DASGD):
+        answers |= _solve_batch(problems, together, solver, listed)
+    one_by_one = sorted(set(affine) - set(together))
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        found = pool.map(lambda k: solver.solve(problems[k], listed[k]), one_by_one)
+        answers |= dict(zip(one_by_one, found, strict=True))
+    general = sorted(set(range(len(problems))) - set(affine))
     if general:
         answers |= _solve_general(problems, general, solver, listed)
     return [answers[k] for k in range(len(problems))]
 
 
-def _batched(engine: str, solver: Solver) -> bool:
+def _together(engine: str, solver: Solver, problems: list[Problem], affine: list[int]) -> list[int]:
+    """Return the affine problems that step together: all if asked, those that can on a GPU."""
     if engine == "batch" and not isinstance(solver, DASGD):
         raise UnsupportedProblemError(
             f"engine='batch' runs plain DA-SGD, got the solver {type(solver).__name__}: use "
             "engine='threads'."
         )
-    if engine != "auto" or not isinstance(solver, DASGD):
-        return engine == "batch"
+    if engine == "batch":
+        return affine
+    if engine == "threads" or not isinstance(solver, DASGD) or not _has_gpu():
+        return []
+    return [k for k in affine if _can_batch(problems[k])]
+
+
+def _has_gpu() -> bool:
     try:
         jax = importlib.import_module("jax")
     except ImportError:
         return False
     return bool(jax.default_backend() == "gpu")
+
+
+def _can_batch(problem: Problem) -> bool:
+    if why_not_affine(problem) is not None:
+        return False
+    return all(why_not_batch(product) is None for product in affine_problems(problem))
 
 
 def _solve_general(

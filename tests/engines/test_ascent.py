@@ -1,0 +1,217 @@
+"""The inner ascent: it never loses, never leaves its limits and never diverges."""
+
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from surefoot.certificates.inner import best_response
+from surefoot.engines.ascent import Limits, better_start, climb, propose, transport
+
+repeatable = settings(
+    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+seeds = st.integers(0, 2**32)
+COLUMNS, STEPS = 3, 20
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    with jax.enable_x64(True):
+        yield
+
+
+def cost_of(shape, move):
+    """A cost of r = theta'D - phi'u + r0: kinked, square, wavy and flat parts, by weight."""
+    r = shape["theta"] @ move[0] - shape["phi"] @ move[1] + shape["r0"]
+    parts = (jnp.maximum(0.2 * r, -r), r**2, jnp.sin(4.0 * r), jnp.tanh(r))
+    return sum(w * part for w, part in zip(shape["weights"], parts, strict=True))
+
+
+@lru_cache
+def climber(order):
+    def run(shape, gamma, curvature, limits, reach):
+        def gain(move):
+            return jax.value_and_grad(lambda m: cost_of(shape, m))(move)
+
+        def value(move):
+            return cost_of(shape, move) - gamma * transport(move, order)
+
+        nothing = jax.tree.map(jnp.zeros_like, limits.inside)
+        better = better_start(gain, gamma, curvature, order, limits, reach)
+        starts = jax.tree.map(lambda *both: jnp.stack(both), nothing, better)
+        both = jax.vmap(lambda start: climb(gain, start, gamma, curvature, order, limits, STEPS))(
+            starts
+        )
+        plain, far = (jax.tree.map(lambda leaf, k=k: leaf[k], both) for k in (0, 1))
+        return {
+            "plain": plain, "far": far, "better": better, "start": value(nothing),
+            "at_better": value(better), "end": value(plain.move), "far_end": value(far.move),
+        }  # fmt: skip
+
+    return jax.jit(run)
+
+
+def climbs(shape, gamma, limits, *, order, curvature=0.0, reach=0.6):
+    found = climber(order)(shape, gamma, curvature, limits, reach)
+    return jax.tree.map(np.asarray, found)
+
+
+def free(inside=None):
+    inside = np.ones(COLUMNS) if inside is None else np.asarray(inside)
+    wide = np.full(COLUMNS, np.inf)
+    return Limits((-wide, np.full(1, -np.inf)), (wide, np.full(1, np.inf)), (inside, np.ones(1)))
+
+
+def random_case(seed):
+    rng = np.random.default_rng(seed)
+    shape = {
+        "theta": rng.normal(size=COLUMNS) * 10.0 ** rng.uniform(-2, 2),
+        "phi": rng.normal(size=1),
+        "r0": 3.0 * rng.normal(),
+        "weights": rng.normal(size=4) * 10.0 ** rng.uniform(-1, 2, size=4),
+    }
+    limits = free((rng.uniform(size=COLUMNS) < 0.7).astype(float))
+    if rng.uniform() < 0.7:
+        lower = [-rng.uniform(0, 1, size=len(part)) * (rng.uniform() < 0.8) for part in limits.lower]
+        upper = [rng.uniform(0, 1, size=len(part)) for part in limits.upper]
+        limits = limits._replace(lower=tuple(lower), upper=tuple(upper))
+    return shape, 10.0 ** rng.uniform(-3, 3), limits
+
+
+@repeatable
+@given(seeds, st.sampled_from([1, 2]))
+def test_an_ascent_never_loses_leaves_its_limits_or_diverges(seed, order):
+    shape, gamma, limits = random_case(seed)
+    found = climbs(shape, gamma, limits, order=order)
+    slack = 1e-9 * (1.0 + abs(found["start"]))
+    # The value of every step that it looked at; the last step is taken unseen.
+    assert found["plain"].value >= found["start"] - slack
+    assert found["far"].value >= found["at_better"] - slack
+    for climbed in (found["plain"], found["far"]):
+        for move, low, high, inside in zip(climbed.move, *limits, strict=True):
+            assert np.isfinite(move).all()
+            assert (move[inside == 0.0] == 0.0).all()
+            assert ((move >= low - 1e-12) & (move <= high + 1e-12)).all()
+        assert climbed.curvature >= 0.0
+
+
+@repeatable
+@given(seeds)
+def test_order_two_reaches_the_maximiser_of_a_concave_inner_problem(seed):
+    rng = np.random.default_rng(seed)
+    theta, r0, w = rng.normal(size=COLUMNS), rng.normal(), rng.uniform(0.1, 1.0)
+    shape = {"theta": theta, "phi": np.zeros(1), "r0": r0, "weights": np.array([0.0, w, 0.0, 0.0])}
+    gamma = rng.uniform(2.0, 5.0) * w * theta @ theta
+    found = climbs(shape, gamma, free(), order=2)
+    # max of w (r0 + s)^2 - gamma s^2 / ||theta||^2 over s = theta'D.
+    m = theta @ theta
+    best = w * gamma * r0**2 / (gamma - w * m)
+    assert found["end"] == pytest.approx(best, rel=1e-9)
+    np.testing.assert_allclose(
+        found["plain"].move[0], w * r0 * theta / (gamma - w * m), rtol=1e-4, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_multiplier_far_below_the_curvature_does_not_diverge(order):
+    # Without a bound the quadratic wins for good; in a box the ascent must stop at its border.
+    shape = {"theta": np.ones(COLUMNS), "phi": np.zeros(1), "r0": 0.5, "weights": np.eye(4)[1] * 1e6}
+    limits = free()._replace(
+        lower=(np.full(COLUMNS, -2.0), np.zeros(1)), upper=(np.full(COLUMNS, 2.0), np.zeros(1))
+    )
+    found = climbs(shape, 1e-6, limits, order=order)
+    np.testing.assert_array_equal(found["plain"].move[0], [2.0, 2.0, 2.0])
+    free_fall = climbs(shape, 1e-6, free(), order=order)
+    assert free_fall["plain"].value >= free_fall["start"]
+    assert not np.isnan(free_fall["plain"].move[0]).any()
+
+
+def test_a_step_that_loses_is_taken_back_and_raises_the_curvature():
+    shape = {"theta": np.ones(COLUMNS), "phi": np.zeros(1), "r0": 0.1, "weights": np.eye(4)[2] * 50.0}
+    found = climbs(shape, 0.1, free(), order=2)
+    assert found["plain"].curvature > 100.0
+    assert found["plain"].value > found["start"]
+    straight = {**shape, "weights": np.eye(4)[3]}
+    assert climbs(straight, 10.0, free(), order=2)["plain"].curvature == 0.0
+
+
+def kinked_ends(problem, theta, intercept, gamma):
+    """Where ascents from the sample and from the better start end, and the best that there is."""
+    best = best_response(problem, theta, intercept, gamma).value
+    residuals = problem.residuals(theta, intercept)
+    ends = []
+    for x, r in zip(problem.contexts, residuals, strict=True):
+        still = np.zeros(1)
+        limits = free()._replace(
+            lower=(problem.lower - x, still), upper=(problem.upper - x, still)
+        )  # fmt: skip
+        pieces, reach = problem.pieces, 2.0 * problem.radius
+        ends.append(kinked(problem.order)(theta, r, pieces.up, pieces.down, gamma, limits, reach))
+    plain, far = np.array(ends, dtype=float).T
+    assert (plain <= best + 1e-9 * (1.0 + np.abs(best))).all()
+    assert (far <= best + 1e-9 * (1.0 + np.abs(best))).all()
+    return plain, far, best
+
+
+def test_the_better_start_finds_the_global_maximiser_of_a_kinked_cost(make_affine):
+    problem = make_affine(3, rows=60, order=2, holding=0.2)
+    design = np.column_stack([problem.contexts, np.ones(60)])
+    *theta, intercept = np.linalg.lstsq(design, problem.outcomes, rcond=None)[0]
+    theta = np.array(theta)
+    plain, far, best = kinked_ends(problem, theta, intercept, 1.1 * problem.reach(theta))
+    assert (far >= best - 1e-6).mean() >= 0.95
+    assert (plain >= best - 1e-6).mean() < 0.95  # so the far start is what found the others
+
+
+def test_order_one_in_a_box_finds_most_of_what_there_is_to_gain(make_affine):
+    # Shrinking and then clipping is not the proximal step of both together, so some is left.
+    problem = make_affine(3, rows=60, order=1, box="closed", holding=0.8)
+    theta, intercept = np.array([0.7, -0.4, 0.5]), 0.8
+    plain, far, best = kinked_ends(problem, theta, intercept, 0.5 * problem.reach(theta))
+    stay = problem.pieces.evaluate(problem.residuals(theta, intercept))
+    assert (far - stay).sum() >= 0.85 * (best - stay).sum()
+    assert far.sum() >= plain.sum()
+
+
+@lru_cache
+def kinked(order):
+    def run(theta, r0, up, down, gamma, limits, reach):
+        def cost(move):
+            r = theta @ move[0] + r0
+            return jnp.where(r >= 0.0, up * r, -down * r)
+
+        gain = jax.value_and_grad(cost)
+        nothing = jax.tree.map(jnp.zeros_like, limits.inside)
+        far = better_start(gain, gamma, 0.0, order, limits, reach)
+        ends = []
+        for start in (nothing, far):
+            found = climb(gain, start, gamma, 0.0, order, limits, 20)
+            ends.append(cost(found.move) - gamma * transport(found.move, order))
+        return ends
+
+    return jax.jit(run)
+
+
+def test_transport_is_the_ball_s_distance():
+    move = (jnp.array([3.0, 4.0]), jnp.array([-2.0]))
+    assert float(transport(move, 2)) == 29.0
+    assert float(transport(move, 1)) == 7.0
+    nothing = (jnp.zeros(2), jnp.zeros(1))
+    slopes = jax.grad(lambda m: transport(m, 1))(nothing)
+    assert all((np.asarray(part) == 0.0).all() for part in slopes)  # and not NaN
+
+
+def test_order_one_stays_put_where_transport_is_dearer_than_the_slope():
+    limits = free()
+    nothing, slopes = (np.zeros(COLUMNS), np.zeros(1)), (np.array([0.3, 0.4, 0.0]), np.array([0.9]))
+    stays = propose(nothing, slopes, 1.0, 0.0, 1, limits)
+    assert all((np.asarray(part) == 0.0).all() for part in stays)
+    moves = propose(nothing, slopes, 0.4, 0.0, 1, limits)
+    # v = g / (2 gamma), shrunk by 1 / 2: the slope that pays for its transport is what is left.
+    np.testing.assert_allclose(moves[0], (1 - 0.5 / 0.625) * np.array([0.3, 0.4, 0]) / 0.8, rtol=1e-12)
+    np.testing.assert_allclose(moves[1], [0.9 / 0.8 - 0.5], rtol=1e-12)

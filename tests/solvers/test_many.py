@@ -1,0 +1,159 @@
+"""Many problems at once: the same answers as one by one, in their order."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from surefoot import DASGD, Exact, Problem, WassersteinBall, solve_many
+from surefoot.costs import Newsvendor, Quadratic
+from surefoot.datasets import synthetic
+from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
+from surefoot.nominals import Empirical
+from surefoot.policies import MLP, Linear
+from surefoot.solvers import Adam, many
+from surefoot.solvers.many import why_not_batch
+
+COST = Newsvendor(1.0, 0.2)
+SOLVER = DASGD(max_steps=500)
+
+
+def describe(n=60, radius=0.1, policy=None, cost=COST, columns=2, **ball):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, columns))
+    y = 3.0 + X[:, 0] + 0.3 * rng.normal(size=n)
+    return Problem(cost, policy or MLP((8,)), Empirical(X, y), WassersteinBall(radius, **ball))
+
+
+def quietly(call, *arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return call(*arguments, **options)
+
+
+# General problems
+
+
+@pytest.fixture(scope="module")
+def side_by_side():
+    """Problems of different rows, radii and seeds, with another kind of problem between them."""
+    problems = [
+        describe(60, 0.0), describe(45, 0.3), describe(60, 0.1, Linear(), Quadratic()), describe(60, 0.01),
+    ]  # fmt: skip
+    seeds = [0, 1, 2, 3]
+    return problems, seeds, quietly(solve_many, problems, SOLVER, seeds=seeds)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_general_problems_have_the_same_answers_as_one_by_one(side_by_side, number):
+    problems, seeds, answers = side_by_side
+    alone = quietly(SOLVER.solve, problems[number], seeds[number])
+    found = answers[number]
+    assert found.trained.keys() == alone.trained.keys()
+    for name, leaf in alone.trained.items():
+        np.testing.assert_allclose(found.trained[name], leaf, rtol=0, atol=1e-8)
+    assert found.certificate.upper == pytest.approx(alone.certificate.upper, rel=1e-8)
+    assert found.certificate.kind == alone.certificate.kind
+    assert found.multiplier == pytest.approx(alone.multiplier, rel=1e-8)
+    assert found.problem.radius == problems[number].radius
+    assert len(found.problem.weights) == len(problems[number].nominal.weights)
+
+
+@pytest.mark.parametrize("engine", ["threads", "batch"])
+def test_an_optimizer_is_a_wish_for_the_general_engine(engine, monkeypatch):
+    asked = []
+
+    def solve_general(problems, settings, seeds, **options):
+        asked.append(settings.optimizer)
+        return ["an answer"] * len(problems)
+
+    monkeypatch.setattr(many, "solve_general", solve_general)
+    solver = DASGD(max_steps=250, optimizer=Adam(0.05))
+    answers = solve_many([describe(60, 0.1, Linear())] * 2, solver, engine=engine)
+    assert answers == ["an answer"] * 2
+    assert asked == [Adam(0.05)]  # both in one go
+
+
+# Affine problems
+
+
+def affine(n=10, radius=0.1, policy=None, **ball):
+    data = synthetic(n=n, s=40, seed=n, test=1)
+    return Problem(COST, policy or Linear(), Empirical(data.X, data.y), WassersteinBall(radius, **ball))
+
+
+def test_affine_problems_have_the_same_answers_as_one_by_one():
+    problems = [affine(10), affine(30, 0.0), affine(24, 0.3, order=1)]
+    for problem, seed, answer in zip(
+        problems, (5, 6, 7), solve_many(problems, seeds=(5, 6, 7)), strict=True
+    ):
+        alone = DASGD().solve(problem, seed)
+        np.testing.assert_array_equal(answer.parameters.theta, alone.parameters.theta)
+        assert answer.certificate == alone.certificate
+
+
+def test_a_batch_comes_close_to_the_certified_answers():
+    problems = [affine(10), affine(30, 0.0), affine(24, 0.3, order=1)]
+    batched = quietly(solve_many, problems, engine="batch")
+    for answer, close in zip(batched, solve_many(problems), strict=True):
+        assert answer.n_steps >= 10_000
+        assert answer.certificate.lower <= close.certificate.upper * (1 + 1e-9)
+        assert answer.certificate.upper >= close.certificate.lower * (1 - 1e-9)
+        floor = 0.02 * np.std(problems[0].nominal.outcomes)
+        assert answer.certificate.upper <= 1.1 * close.certificate.upper + floor
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"frozen": (0,)}, "a batch has no frozen or constant columns"),
+        (
+            {"policy": Linear(), "cost": Newsvendor(1.0, 0.2, 0.1)},
+            "a batch has no box support and no smoothed",
+        ),
+    ],
+)
+def test_what_a_batch_cannot_do_is_refused_with_the_problem_s_number(options, reason):
+    problems = [affine(10), describe(**{"policy": Linear(), **options})]
+    message = f"solve_many cannot batch problem 1: {reason}"
+    with pytest.raises(UnsupportedProblemError, match=message):
+        solve_many(problems, engine="batch")
+    assert len(quietly(solve_many, problems, engine="threads")) == 2
+
+
+def test_why_not_batch_is_none_for_plain_problems(make_affine):
+    assert why_not_batch(make_affine(0)) is None
+    assert why_not_batch(make_affine(0, box="closed")).startswith("a batch has no box support")
+
+
+# What is asked for
+
+
+def test_no_problems_have_no_answers():
+    assert solve_many([]) == []
+
+
+def test_seeds_of_numpy_count_as_one_for_all():
+    problem = affine(10)
+    (answer,) = solve_many([problem], seeds=np.int64(3))
+    np.testing.assert_array_equal(answer.parameters.theta, DASGD().solve(problem, 3).parameters.theta)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": [1]}, r"^seeds must be one number or one per problem \(2\), got 1\.$"),
+        ({"seeds": [1, -1]}, "^seeds must be >= 0"),
+        ({"engine": "gpu"}, "engine must be"),
+    ],
+)
+def test_options_are_checked_by_name(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        solve_many([affine(10), affine(10)], **options)
+
+
+def test_a_problem_that_does_not_fit_is_refused_before_any_work():
+    with pytest.raises(UnsupportedProblemError, match="Exact cannot solve this: .*Linear policy"):
+        solve_many([affine(10), describe()], Exact())
+    with pytest.raises(UnsupportedProblemError, match="engine='batch' runs plain DA-SGD, got .* Exact"):
+        solve_many([affine(10)], Exact(), engine="batch")
