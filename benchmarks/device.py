@@ -35,7 +35,9 @@ def grid():
             for variance in NOISE:
                 for repetition in range(REPETITIONS):
                     data = synthetic(n=n, s=s, noise_variance=variance, seed=repetition, test=1)
-                    problem = Problem(COST, Linear(), Empirical(data.X, data.y), WassersteinBall(RADIUS))
+                    problem = Problem(
+                        COST, Linear(), Empirical(data.X, data.y), WassersteinBall(RADIUS)
+                    )
                     problems.append(affine_problems(problem)[0])
     return problems
 
@@ -100,9 +102,12 @@ def main():
         rows.append(
             {
                 "what": f"MLP(64, 64), K={INNER}, {MLP_STEPS} steps, {count} side by side",
-                "count": count, "first_seconds": round(first, 3), "seconds": round(seconds, 4),
-                "ratio_to_one": round(seconds / times[1][1], 2), "check": "",
-            }  # fmt: skip
+                "count": count,
+                "first_seconds": round(first, 3),
+                "seconds": round(seconds, 4),
+                "ratio_to_one": round(seconds / times[1][1], 2),
+                "check": "",
+            }
         )
     for row in rows:
         row["device"] = device.device_kind

@@ -155,9 +155,13 @@ def main():
             run()
             times[name].append(1e6 * (time.perf_counter() - began) / STEPS)
         torch = Path(__file__).parent / "torch_mlp.py"
-        answer = subprocess.run([python, torch, str(TORCH_STEPS)], check=True, capture_output=True, text=True)
+        answer = subprocess.run(
+            [python, torch, str(TORCH_STEPS)], check=True, capture_output=True, text=True
+        )
         torch_times.append(float(answer.stdout))
-    best = {name: min(found) for name, found in times.items()} | {"PyTorch eager, SGD": min(torch_times)}
+    best = {name: min(found) for name, found in times.items()} | {
+        "PyTorch eager, SGD": min(torch_times)
+    }
     rows = [
         {
             "what": name,

@@ -17,6 +17,7 @@ from surefoot.exceptions import (
     ConvergenceWarning,
     InvalidInputError,
     MissingExtraError,
+    UnboundedProblemError,
     UnsupportedProblemError,
 )
 from surefoot.nominals import Empirical, Gaussian
@@ -251,7 +252,7 @@ def test_an_interrupted_run_returns_the_best_so_far():
         ConvergenceWarning, match=r"^Interrupted after 1,000 steps: the best policy so far"
     ):
         solution = DASGD(max_steps=2_000, callback=stop).solve(describe(COST, MLP((8,))))
-    assert solution.n_steps == 250
+    assert solution.n_steps == 1_000
     assert np.isfinite(solution.certificate.upper)
 
 
@@ -333,3 +334,36 @@ def test_without_jax_the_command_that_installs_it_is_named(monkeypatch):
     with pytest.raises(MissingExtraError, match=f"^{re.escape(message)}$"):
         DASGD().solve(describe(COST, MLP((8,))))
     assert DASGD().solve(describe(Newsvendor(1.0, 0.2))).converged  # which needs none
+
+
+@pytest.mark.parametrize(
+    ("power", "order", "advice"),
+    [(2, 1, "Use order=2, give"), (4, 2, "Give")],
+)
+def test_a_cost_that_outgrows_the_distance_is_refused(power, order, advice):
+    cost = CustomCost(lambda z, y: jnp.sum((z - y) ** power))
+    message = (
+        rf"^The worst case is unbounded: far away the cost grows with the power {power} of a move, "
+        rf"faster than the distance of order {order}\. {advice} the ball a support, or bound the "
+        r"decisions\.$"
+    )
+    with pytest.raises(UnboundedProblemError, match=message):
+        solve(describe(cost, order=order), max_steps=250)
+
+
+def test_a_cost_that_the_support_or_limits_hold_is_solved():
+    cost = CustomCost(lambda z, y: jnp.sum((z - y) ** 2))
+    for problem in (
+        describe(cost, order=1, support=Box(-9.0, 9.0)),
+        describe(cost, Linear(decisions=Box(0.0, 6.0)), order=1),
+        describe(cost, order=2),
+        describe(cost, order=1, radius=0.0),
+    ):
+        assert np.isfinite(solve(problem, max_steps=250).certificate.upper)
+
+
+def test_a_stream_goes_on_from_the_returned_policy():
+    problem = describe(policy=MaxAffine(2), radius=0.0)
+    solution = solve(problem, max_steps=2_000, optimizer=Adam(0.3, decay=False))
+    leaves = [leaf for leaf in solution.leaves if leaf.shape == solution.trained["theta"].shape]
+    assert any(np.array_equal(leaf, solution.trained["theta"]) for leaf in leaves)

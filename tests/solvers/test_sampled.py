@@ -379,9 +379,7 @@ def test_an_interrupt_while_rows_are_drawn_returns_the_best_so_far():
 
 
 def test_a_gap_that_the_rows_cannot_tell_ends_the_run():
-    with pytest.warns(
-        ConvergenceWarning, match="500 rows cannot tell so small a gap; loosen gap_tol"
-    ):
+    with pytest.warns(ConvergenceWarning, match="500 rows cannot tell so small a gap; loosen gap_tol"):
         solution = solve_sampled(question(correlated(20)), gap_tol=1e-3, evaluation_rows=500)
     assert not solution.converged
     assert solution.n_steps < 1_000_000

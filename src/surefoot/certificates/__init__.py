@@ -13,6 +13,7 @@ from surefoot.certificates.general import (
     costs_of,
     distances_of,
     dual_value,
+    growth_power,
 )
 from surefoot.certificates.inner import Response, best_response, order_two_slope, stay
 from surefoot.certificates.lower import lower_bound
@@ -30,6 +31,7 @@ __all__ = [
     "distances_of",
     "dual_value",
     "gap_floor",
+    "growth_power",
     "lower_bound",
     "make_certificate",
     "order_two_slope",

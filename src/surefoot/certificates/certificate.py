@@ -26,7 +26,8 @@ class Certificate:
     lower
         No policy of this family has a smaller worst case.
     gap
-        (upper - lower) / max(lower, floor): how far from the best the policy can be at most.
+        (upper - lower) / max(lower, floor): how far from the best the policy can be at most. Where
+        decisions have limits, it speaks of the policy before its decisions are cut to them.
     kind
         "exact": both bounds are exact duals of each other. "bound": both are valid, the lower one
         is not tight. "estimate": computed from a sample, true only on average.
@@ -97,7 +98,8 @@ def certify(
         f"{unavoidable:.6g} no decision within the limits avoids; before its decisions are cut to the "
         f"limits, the policy is within {100 * certificate.gap:.2g} % of the best."
     )
-    return replace(certificate, message=message)
+    # A cut policy may do better than any affine one; perfect foresight within the limits is no better.
+    return replace(certificate, lower=unavoidable, message=message)
 
 
 def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Certificate:

@@ -14,7 +14,12 @@ from surefoot.certificates.certificate import Certificate
 from surefoot.costs import AuxiliaryCost
 from surefoot.policies import Linear
 from surefoot.problem import GeneralProblem
+from surefoot.random import rng_for
 from surefoot.typing import FloatArray
+
+# How the cost grows far away is looked at on so many rows, in so many directions, between two moves
+# of so many units of transport.
+FAR_ROWS, FAR_DIRECTIONS, FAR_STEPS = 32, 8, (1e5, 1e6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +88,42 @@ def inner_concavity(problem: GeneralProblem, trained: object, gamma: float) -> f
     norm = float(np.linalg.norm(moving, ord=2)) if moving.size else 0.0
     mu = 2.0 * gamma - curvature * norm**2
     return mu if mu > 0.0 else None
+
+
+def growth_power(
+    problem: GeneralProblem, trained: object, auxiliary: FloatArray, rows: MovedRows
+) -> float:
+    """Return the power with which the cost grows as rows move far away, in the worst direction tried.
+
+    A cost that grows faster than the distance has no finite worst case at any multiplier, yet an
+    ascent that starts at the sample may never see it.
+    """
+    rng = rng_for(0, "far away")
+    seen = slice(0, FAR_ROWS)
+    contexts, outcomes = rows.contexts[seen], rows.outcomes[seen]
+    power = 0.0
+    for _ in range(FAR_DIRECTIONS):
+        ahead = rng.normal(size=contexts.shape) * problem.scale * problem.movable
+        aside = rng.normal(size=outcomes.shape) * float(problem.outcomes_move)
+        with np.errstate(over="ignore", invalid="ignore"):
+            near, far = (
+                np.maximum(  # a gain without limit is no harm
+                    costs_of(
+                        problem, trained, auxiliary,
+                        np.clip(contexts + t * ahead, problem.lower, problem.upper),
+                        np.clip(outcomes + t * aside, *problem.outcome_bounds),
+                    ),
+                    0.0,
+                )
+                for t in FAR_STEPS
+            )  # fmt: skip
+            grown = np.where(
+                np.isfinite(far) & (near > 0.0), far / np.where(near > 0.0, near, 1.0), 1.0
+            )
+        if not np.isfinite(far).all():
+            return float("inf")
+        power = max(power, float(np.log10(grown.max())) / float(np.log10(FAR_STEPS[1] / FAR_STEPS[0])))
+    return power
 
 
 def certify_general(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.certificates import certify_general
+from surefoot.certificates import MovedRows, certify_general, growth_power
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnboundedProblemError
 from surefoot.policies import Linear, PolicyParameters
 from surefoot.problem import GeneralProblem
@@ -22,6 +22,8 @@ from surefoot.typing import BoolArray, FloatArray
 CHECKS, FEWEST_CHECKS = 8, 2
 # One look costs as much as about so many steps; short runs have fewer.
 CHECK_STEPS = 1_000
+# Growth is measured between two far moves; a power this much above the order is above it.
+POWER_SLACK = 0.25
 # From this share of rows with several maximisers on, samples are looked at from both sides.
 RESTART_SHARE = 0.01
 
@@ -207,6 +209,7 @@ def _finish(
 ) -> list[GeneralSolution]:  # fmt: skip
     best, judged = _last_look(run, best)
     shares = _non_concave(run, judged)
+    run.state = run.state._replace(trained=run.stacked(best.trained))  # learning goes on from there
     solutions = []
     for number, problem in enumerate(run.problems):
         tree = run.engine.jax.tree.map(lambda leaf, i=number: np.asarray(leaf[i]), best.trained)
@@ -214,6 +217,7 @@ def _finish(
         auxiliary = problem.auxiliary[0] + problem.auxiliary[1] * tree["auxiliary"]
         gamma = float(judged.multiplier[number])
         rows = run.moved_rows(judged, number)
+        _refuse_unbounded(problem, trained, auxiliary, rows)
         certificate = certify_general(problem, trained, auxiliary, gamma, rows)
         status = _status(run, history, ended, failed, bool(settled[number]), float(shares[number]))
         solutions.append(
@@ -236,6 +240,20 @@ def _finish(
     if unsettled:
         warnings.warn(unsettled[0], ConvergenceWarning, stacklevel=stacklevel)
     return solutions
+
+
+def _refuse_unbounded(
+    problem: GeneralProblem, trained: Any, auxiliary: FloatArray, rows: MovedRows
+) -> None:
+    """Raise if the cost outgrows the distance: moving far then pays at any multiplier."""
+    power = growth_power(problem, trained, auxiliary, rows) if problem.radius > 0.0 else 0.0
+    if power > problem.order + POWER_SLACK:
+        raise UnboundedProblemError(
+            f"The worst case is unbounded: far away the cost grows with the power {power:.2g} of a "
+            f"move, faster than the distance of order {problem.order}. "
+            + ("Use order=2, give" if problem.order == 1 and power <= 2.0 + POWER_SLACK else "Give")
+            + " the ball a support, or bound the decisions."
+        )
 
 
 def _parameters(problem: GeneralProblem, trained: Any, auxiliary: FloatArray) -> Any:

@@ -255,6 +255,11 @@ class GeneralRun:
                 multiplier_squares=jnp.asarray(TRUSTED_STEPS * (found * budgets) ** 2),
             )
 
+    def stacked(self, trained: Any) -> Any:
+        """Return parameters of all problems as the engine keeps them."""
+        with self.engine.jax.enable_x64(True):
+            return self.engine.jax.tree.map(self.engine.jnp.asarray, trained)
+
     def leaves(self, number: int) -> tuple[FloatArray, ...]:
         """Return the arrays of one problem's state, in a fixed order."""
         leaves = self.engine.jax.tree.leaves(self.state)
