@@ -31,15 +31,18 @@ def main(steps):
     began = time.perf_counter()
     for x, y in zip(X, Y, strict=True):
         gamma = log_gamma.exp()
-        move = torch.zeros(S)
-        for _ in range(K):
-            at = (x + move).requires_grad_()
-            (slope,) = torch.autograd.grad(cost(at, y), at)
-            move = slope / (2.0 * gamma)
+        step = 1.0 / (2.0 * gamma)
+        moved = x.clone()
+        for _ in range(K):  # Algorithm 1: gradient ascent on h = c - gamma d
+            moved = moved.detach().requires_grad_()
+            value = cost(moved, y) - gamma * (moved - x).square().sum()
+            (slope,) = torch.autograd.grad(value, moved)
+            moved = moved + step * slope
+        moved = moved.detach()
         optimizer.zero_grad()
-        cost(x + move, y).backward()
+        cost(moved, y).backward()
         optimizer.step()
-        log_gamma = log_gamma - RATE * gamma * (RADIUS**2 - (move @ move))
+        log_gamma = log_gamma - RATE * gamma * (RADIUS**2 - (moved - x).square().sum())
     return 1e6 * (time.perf_counter() - began) / steps
 
 

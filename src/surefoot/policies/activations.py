@@ -8,7 +8,7 @@ from surefoot.typing import ArrayNamespace, FloatArray
 def elu(values: FloatArray, xp: ArrayNamespace, alpha: float = 1.0) -> FloatArray:
     """Return v for v > 0 and alpha (exp(v) - 1) otherwise."""
     # The exponential of a large number, though not used, would make the derivative NaN.
-    below = alpha * xp.expm1(xp.where(values > 0.0, 0.0, values))
+    below = alpha * (xp.exp(xp.where(values > 0.0, 0.0, values)) - 1.0)
     bent: FloatArray = xp.where(values > 0.0, values, below)
     return bent
 

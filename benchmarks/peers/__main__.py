@@ -1,0 +1,5 @@
+"""Run the comparison."""
+
+from benchmarks.peers import main
+
+main()
