@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from surefoot.cli import reproduce
 from surefoot.cli.demo import run_demo
 from surefoot.exceptions import SurefootError
 from surefoot.version import __version__
@@ -25,6 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--days", type=int, default=60, help="days to learn from in the table (default: 60)"
     )
+    demo.set_defaults(run=lambda options: run_demo(options.out, days=options.days))
+    reproduce.add_command(commands)
     return parser
 
 
@@ -32,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; a user's mistake prints one line."""
     options = _parser().parse_args(arguments)
     try:
-        run_demo(options.out, days=options.days)
+        options.run(options)
     except SurefootError as error:
         print(f"surefoot: {error}", file=sys.stderr)
         return 2
