@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from surefoot.engines.constants import AVERAGE_EVERY
 from surefoot.engines.twin import initial_state
@@ -92,7 +93,11 @@ def solve_many(
     if together and isinstance(solver, DASGD):
         answers |= _solve_batch(problems, together, solver, listed)
     one_by_one = sorted(set(affine) - set(together))
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    # Problems are small: a product of matrices that itself takes all cores would only be in the way.
+    with (
+        threadpool_limits(1 if len(one_by_one) > 1 else None, user_api="blas"),
+        ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool,
+    ):
         found = pool.map(lambda k: solver.solve(problems[k], listed[k]), one_by_one)
         answers |= dict(zip(one_by_one, found, strict=True))
     general = sorted(set(range(len(problems))) - set(affine))
