@@ -44,12 +44,12 @@ def _problem(
         Newsvendor(backorder, holding, smoothing),
         Linear(intercept=intercept),
         Empirical(X, y, weights),
-        WassersteinBall(**options),  # type: ignore[arg-type]
+        WassersteinBall(**options),
     )
 
 
 def _affine(seed: int = 0, **options: object) -> AffineProblem:
-    return affine_problems(_problem(seed, **options))[0]  # type: ignore[arg-type]
+    return affine_problems(_problem(seed, **options))[0]
 
 
 @pytest.fixture(scope="session")

@@ -67,37 +67,11 @@ def check_function(
         What that shape stands for, for the message.
     """
     jax = load_jax("A function of your own")
-    jnp = jax.numpy
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        points = [jnp.asarray(rng.uniform(0.5, 1.5, size=shape)) for shape in shapes]
-        try:
-            found = jax.eval_shape(fn, *points)
-        except Exception as error:  # whatever the user's own code raises is quoted to them
-            raise InvalidInputError(
-                f"{name} must be a function that JAX can trace (jax.numpy, no Python 'if' on "
-                f"values, no NumPy conversions), got {type(error).__name__}: {_first_line(error)}"
-            ) from error
-        if not isinstance(found, jax.ShapeDtypeStruct):
-            raise InvalidTypeError(f"{name} must return {meaning}, got {type(found).__name__}.")
-        if found.shape != returns and not (returns == () and found.shape == (1,)):
-            raise InvalidInputError(
-                f"{name} must return {meaning} (shape {returns}), got shape {found.shape}."
-            )
-        if np.issubdtype(found.dtype, np.complexfloating):
-            raise InvalidInputError(f"{name} must return {meaning}, got a complex one.")
-
-        def total(*arguments: Any) -> Any:
-            # Counts are whole numbers, of which JAX would not even take the derivative.
-            return jnp.sum(jnp.asarray(fn(*arguments), dtype=float))
-
-        try:
-            compiled = jax.jit(jax.value_and_grad(total)).lower(*points).compile()
-        except Exception as error:  # a loop of unknown length, for example
-            raise InvalidInputError(
-                f"{name} must be a function that JAX can differentiate, got "
-                f"{type(error).__name__}: {_first_line(error)}"
-            ) from error
+        points = [jax.numpy.asarray(rng.uniform(0.5, 1.5, size=shape)) for shape in shapes]
+        _check_returns(jax, name, fn, points, returns, meaning)
+        compiled = _compiled_derivative(jax, name, fn, points)
         value, slopes = (np.asarray(part) for part in compiled(*points))
         if not np.isfinite(value):
             raise InvalidInputError(f"{name} must be finite at ordinary numbers, got {value}.")
@@ -110,11 +84,53 @@ def check_function(
             np.asarray(compiled(*(rng.uniform(0.1, 3.0, size=shape) for shape in shapes))[1])
             for _ in range(8)
         ]
-        if not any((np.nan_to_num(slope) != 0.0).any() for slope in [slopes, *others]):
-            raise InvalidInputError(
-                f"{name} must depend on its first argument in a way that has a derivative, got a "
-                "derivative of zero (rounding, comparisons and counts have none)."
-            )
+    if not any((np.nan_to_num(slope) != 0.0).any() for slope in [slopes, *others]):
+        raise InvalidInputError(
+            f"{name} must depend on its first argument in a way that has a derivative, got a "
+            "derivative of zero (rounding, comparisons and counts have none)."
+        )
+
+
+def _check_returns(
+    jax: Any,
+    name: str,
+    fn: Callable[..., Any],
+    points: Sequence[Any],
+    returns: tuple[int, ...],
+    meaning: str,
+) -> None:
+    """Refuse a function that cannot be traced, or that returns something else than it should."""
+    try:
+        found = jax.eval_shape(fn, *points)
+    except Exception as error:  # whatever the user's own code raises is quoted to them
+        raise InvalidInputError(
+            f"{name} must be a function that JAX can trace (jax.numpy, no Python 'if' on "
+            f"values, no NumPy conversions), got {type(error).__name__}: {_first_line(error)}"
+        ) from error
+    if not isinstance(found, jax.ShapeDtypeStruct):
+        raise InvalidTypeError(f"{name} must return {meaning}, got {type(found).__name__}.")
+    if found.shape != returns and not (returns == () and found.shape == (1,)):
+        raise InvalidInputError(
+            f"{name} must return {meaning} (shape {returns}), got shape {found.shape}."
+        )
+    if np.issubdtype(found.dtype, np.complexfloating):
+        raise InvalidInputError(f"{name} must return {meaning}, got a complex one.")
+
+
+def _compiled_derivative(jax: Any, name: str, fn: Callable[..., Any], points: Sequence[Any]) -> Any:
+    """Return the function's value and derivative in its first argument, compiled."""
+
+    def total(*arguments: Any) -> Any:
+        # Counts are whole numbers, of which JAX would not even take the derivative.
+        return jax.numpy.sum(jax.numpy.asarray(fn(*arguments), dtype=float))
+
+    try:
+        return jax.jit(jax.value_and_grad(total)).lower(*points).compile()
+    except Exception as error:  # a loop of unknown length, for example
+        raise InvalidInputError(
+            f"{name} must be a function that JAX can differentiate, got "
+            f"{type(error).__name__}: {_first_line(error)}"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -5,8 +5,8 @@ import pytest
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.certificates import MovedRows, certify_general, costs_of, distances_of, dual_value
-from surefoot.certificates.general import inner_concavity
-from surefoot.costs import MeanCVaR, Newsvendor, Quadratic
+from surefoot.certificates.general import growth_power, inner_concavity
+from surefoot.costs import MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
 from surefoot.problem import general_problem
@@ -164,3 +164,17 @@ def test_costs_use_the_variables_that_were_learned():
         expected = loss + a + np.maximum(loss - a, 0.0) / 0.5
         found = costs_of(problem, trained, np.array([a]), X, returns)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("slope", [1.0, 1e-2, 4e-5, 1e-7, 1e-12, 0.0])
+def test_growth_is_that_of_the_cost_however_little_the_policy_reacts(slope):
+    # A price of 12 that reacts by 4e-5 is near zero after a move of 3e5: costs there say nothing yet.
+    rng = np.random.default_rng(0)
+    nominal = Empirical(rng.normal(size=(40, 2)), 24.0 + rng.normal(size=40))
+    found = general_problem(Problem(Pricing(), Linear(), nominal, WassersteinBall(0.3)))
+    trained = {"theta": np.full((2, 1), slope), "intercept": np.zeros(1)}
+    stay = MovedRows(
+        found.contexts, found.outcomes, found.weights, found.contexts, found.outcomes, np.zeros(40)
+    )
+    power = growth_power(found, trained, np.zeros(0), stay)
+    assert power == (pytest.approx(2.0, abs=0.1) if slope > 1e-9 else 0.0)

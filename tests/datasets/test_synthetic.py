@@ -60,7 +60,7 @@ def test_streams_differ(contexts):
 
 
 def test_the_user_s_global_generator_is_left_alone():
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    state = np.random.get_state()[1].copy()  # noqa: NPY002 (the global state is what is looked at)
     synthetic(5, 2, test=5)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 

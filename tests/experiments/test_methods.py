@@ -77,9 +77,6 @@ def test_cost_is_the_newsvendors():
 
 
 class NotFinite(Method):
-    name = "not-finite"
-    label = "Not finite"
-
     def estimator(self, sample, seed):
         class Model:
             def fit(self, X, y):
@@ -95,7 +92,7 @@ class NotFinite(Method):
 
 
 def test_decisions_that_are_not_numbers_are_a_failure_and_no_cost():
-    result = run_cell(Cell(DATA, NotFinite(), 0))
+    result = run_cell(Cell(DATA, NotFinite("not-finite", "Not finite"), 0))
     assert result.status == "failed"
     assert result.cost is None
     assert "finite" in result.error

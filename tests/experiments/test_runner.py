@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -102,14 +103,13 @@ def test_killed_and_resumed_loses_nothing_and_repeats_nothing(tmp_path, small_su
         assert numbers([run_cell(alone[result.key])]) == numbers([result])
 
 
+@dataclass(frozen=True)
 class Broken(Method):
     """Fails on every second repetition."""
 
-    name = "broken"
-    label = "Broken"
-
-    def __init__(self, mended=False):
-        self.mended = mended
+    name: str = "broken"
+    label: str = "Broken"
+    mended: bool = False
 
     def estimator(self, sample, seed):
         if not self.mended and sample.y[0] != SyntheticSet(8, 4, 1.0, test=60).load(0).y[0]:

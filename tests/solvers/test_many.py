@@ -8,7 +8,12 @@ import pytest
 from surefoot import DASGD, Exact, Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.datasets import synthetic
-from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
+from surefoot.exceptions import (
+    ConvergenceWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    UnsupportedProblemError,
+)
 from surefoot.nominals import Empirical
 from surefoot.policies import MLP, Linear
 from surefoot.solvers import Adam, many
@@ -157,3 +162,10 @@ def test_a_problem_that_does_not_fit_is_refused_before_any_work():
         solve_many([affine(10), describe()], Exact())
     with pytest.raises(UnsupportedProblemError, match="engine='batch' runs plain DA-SGD, got .* Exact"):
         solve_many([affine(10)], Exact(), engine="batch")
+
+
+def test_what_is_no_problem_is_refused_by_name():
+    with pytest.raises(
+        InvalidTypeError, match=r"^problems must be a sequence of Problem\(...\), got 1\.$"
+    ):
+        solve_many([1])

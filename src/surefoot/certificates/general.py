@@ -19,7 +19,10 @@ from surefoot.typing import FloatArray
 
 # How the cost grows far away is looked at on so many rows, in so many directions, between two moves
 # of so many units of transport.
-FAR_ROWS, FAR_DIRECTIONS, FAR_STEPS = 32, 8, (1e5, 1e6)
+FAR_ROWS, FAR_DIRECTIONS, FAR_STEPS = 32, 8, (1e9, 1e10)
+# A policy that reacts so little that even there costs are below this many times those of the rows
+# themselves shows no growth to speak of.
+FAR_FACTOR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,37 +96,38 @@ def inner_concavity(problem: GeneralProblem, trained: object, gamma: float) -> f
 def growth_power(
     problem: GeneralProblem, trained: object, auxiliary: FloatArray, rows: MovedRows
 ) -> float:
-    """Return the power with which the cost grows as rows move far away, in the worst direction tried.
+    """Return the power with which the largest cost grows as rows move far away.
 
     A cost that grows faster than the distance has no finite worst case at any multiplier, yet an
-    ascent that starts at the sample may never see it.
+    ascent that starts at the sample may never see it. The largest costs of all rows and directions
+    are compared: a single row may cost next to nothing at one of the two distances by chance.
     """
+    here, near, far = (_largest_cost(problem, trained, auxiliary, rows, t) for t in (0.0, *FAR_STEPS))
+    if not np.isfinite(far):
+        return float("inf")
+    if near <= FAR_FACTOR * here:
+        return 0.0
+    return float(np.log(far / near) / np.log(FAR_STEPS[1] / FAR_STEPS[0]))
+
+
+def _largest_cost(
+    problem: GeneralProblem, trained: object, auxiliary: FloatArray, rows: MovedRows, length: float
+) -> float:
+    """Return the largest cost after moves of about this length, at least zero."""
     rng = rng_for(0, "far away")
-    seen = slice(0, FAR_ROWS)
-    contexts, outcomes = rows.contexts[seen], rows.outcomes[seen]
-    power = 0.0
+    contexts, outcomes = rows.contexts[:FAR_ROWS], rows.outcomes[:FAR_ROWS]
+    largest = 0.0
     for _ in range(FAR_DIRECTIONS):
         ahead = rng.normal(size=contexts.shape) * problem.scale * problem.movable
         aside = rng.normal(size=outcomes.shape) * float(problem.outcomes_move)
         with np.errstate(over="ignore", invalid="ignore"):
-            near, far = (
-                np.maximum(  # a gain without limit is no harm
-                    costs_of(
-                        problem, trained, auxiliary,
-                        np.clip(contexts + t * ahead, problem.lower, problem.upper),
-                        np.clip(outcomes + t * aside, *problem.outcome_bounds),
-                    ),
-                    0.0,
-                )
-                for t in FAR_STEPS
+            costs = costs_of(
+                problem, trained, auxiliary,
+                np.clip(contexts + length * ahead, problem.lower, problem.upper),
+                np.clip(outcomes + length * aside, *problem.outcome_bounds),
             )  # fmt: skip
-            grown = np.where(
-                np.isfinite(far) & (near > 0.0), far / np.where(near > 0.0, near, 1.0), 1.0
-            )
-        if not np.isfinite(far).all():
-            return float("inf")
-        power = max(power, float(np.log10(grown.max())) / float(np.log10(FAR_STEPS[1] / FAR_STEPS[0])))
-    return power
+        largest = max(largest, float(np.where(np.isnan(costs), np.inf, costs).max()))
+    return largest
 
 
 def certify_general(

@@ -95,7 +95,10 @@ def climb(
         ahead = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
         value, slopes = look(ahead)
         good = value >= here.value - ROUNDING * jnp.abs(here.value)
-        pick = lambda new, old: jnp.where(good, new, old)  # noqa: E731
+
+        def pick(new: Array, old: Array) -> Array:
+            return jnp.where(good, new, old)
+
         return Climb(
             move=jax.tree.map(pick, ahead, here.move),
             value=pick(value, here.value),

@@ -91,6 +91,7 @@ class Panel:
             and (one.contexts, one.coefficients) == (contexts, coefficients)
             and one.mean is not None
         }
+        self._means = {key: one.mean for key, one in self._known.items() if one.mean is not None}
 
     def places(self, methods: Sequence[str], keep: Callable[[Where], bool]) -> list[Where]:
         """Return the places that pass and at which every one of the methods has a mean."""
@@ -100,7 +101,7 @@ class Panel:
 
     def mean(self, where: Where, method: str) -> float:
         """Mean out-of-sample cost."""
-        return float(self._known[where, method].mean)  # type: ignore[arg-type]
+        return self._means[where, method]
 
     def variance(self, where: Where, method: str) -> float:
         """Variance of the out-of-sample cost over repetitions; NaN after a single one."""

@@ -37,6 +37,7 @@ class Facts:
     note: str = ""
 
 
+@dataclass(frozen=True)
 class Method(ABC):
     """A way to decide. Subclasses are frozen dataclasses whose fields are all their settings."""
 
@@ -57,7 +58,7 @@ class Method(ABC):
 
     def settings(self) -> dict[str, Any]:
         """Return every setting by name."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        names = [field.name for field in fields(self)]
         chosen = {name: getattr(self, name) for name in names if name not in ("name", "label")}
         return {"method": type(self).__name__, **chosen}
 
@@ -75,8 +76,6 @@ def _last(fitted: Any) -> Any:
 class Robust(Method):
     """Our linear policy, solved to a certified gap. The radius is in deviations of the columns."""
 
-    name: str
-    label: str
     radius: float | str = "auto"
     order: int = 2
     intercept: bool = True
@@ -109,8 +108,6 @@ class Literal(Method):
     on real data columns are divided by their standard deviation first.
     """
 
-    name: str
-    label: str
     alpha: float = 0.01
     beta: float = 0.01
     eta: float = 0.01
@@ -144,9 +141,6 @@ class Literal(Method):
 class Constant(Method):
     """SAA: the outcome quantile, whatever the context."""
 
-    name: str
-    label: str
-
     def estimator(self, sample: Sample, seed: int) -> Any:
         """Return an ``SAA``."""
         return SAA(sample.backorder, sample.holding)
@@ -156,8 +150,6 @@ class Constant(Method):
 class Empirical(Method):
     """NV-ERM1 and NV-ERM2: the linear policy of least training cost."""
 
-    name: str
-    label: str
     l1: float | str = 0.0
     tie_break: str = "vertex"
     intercept: bool = True
@@ -180,8 +172,6 @@ class Empirical(Method):
 class RandomForest(Method):
     """RF: the outcome quantile under the weights of a random forest."""
 
-    name: str
-    label: str
     n_trees: int = 100
     min_leaf: int = 5
     max_features: float = 1 / 3
@@ -198,8 +188,6 @@ class RandomForest(Method):
 class ShapleyPolicy(Method):
     """The robust policy among all functions, with the Shapley extension."""
 
-    name: str
-    label: str
     radius: float | str = "auto"
 
     def estimator(self, sample: Sample, seed: int) -> Any:
@@ -231,9 +219,6 @@ class _Knowing:
 @dataclass(frozen=True)
 class Oracle(Method):
     """The best decision of all, known only because the model is."""
-
-    name: str
-    label: str
 
     def why_not(self, sample: Sample) -> str | None:
         """Real data have no known truth."""

@@ -6,7 +6,7 @@ import platform
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from surefoot.version import __version__
 
@@ -74,7 +74,7 @@ _HINTS = get_type_hints(Result)
 
 def read_result(row: dict[str, str]) -> Result:
     """Return the result that a row of results.csv holds."""
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for name in COLUMNS:
         text, hint = row[name], _HINTS[name]
         if hint is str:
@@ -85,7 +85,7 @@ def read_result(row: dict[str, str]) -> Result:
             values[name] = None
         else:
             values[name] = float(text) if hint == float | None else text
-    return Result(**values)  # type: ignore[arg-type]
+    return Result(**values)
 
 
 @lru_cache(maxsize=1)

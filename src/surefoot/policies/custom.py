@@ -87,6 +87,7 @@ class CustomPolicy(Policy):
         for _ in range(inputs.ndim - 1):
             function = jax.vmap(function, in_axes=(None, 0))
         if xp is not np:
-            return function(trained, inputs)  # type: ignore[no-any-return]
+            traced: FloatArray = function(trained, inputs)
+            return traced
         with jax.enable_x64(True):
             return np.asarray(function(trained, jax.numpy.asarray(inputs)), dtype=np.float64)

@@ -224,4 +224,5 @@ def feature_map(features: Any) -> FeatureMap | Callable[[FloatArray], ArrayLike]
             "features must be a FeatureMap, a transformer, a function of a context matrix or None, "
             f"got {features!r}."
         )
-    return features  # type: ignore[no-any-return]
+    given: Callable[[FloatArray], ArrayLike] = features
+    return given

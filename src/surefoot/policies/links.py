@@ -62,7 +62,8 @@ class Sigmoid(Policy):
         share = sigmoid(standardised(units, inputs) @ trained["theta"] + trained["intercept"], xp)
         between = self.lower + (self.upper - self.lower) * share
         # Rounding alone could carry a decision past the upper limit.
-        return xp.minimum(between, self.upper)  # type: ignore[no-any-return]
+        held: FloatArray = xp.minimum(between, self.upper)
+        return held
 
 
 @dataclass(frozen=True)

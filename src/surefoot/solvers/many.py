@@ -28,7 +28,7 @@ from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.general import solve_general
 from surefoot.tracing import keep_compiled, load_jax
 from surefoot.typing import FloatArray
-from surefoot.validation import check_choice, check_integer
+from surefoot.validation import check_choice, check_instance, check_integer
 
 # Steps of a batch where the solver sets none; the paper's own number.
 BATCH_STEPS = 10_000
@@ -77,14 +77,9 @@ def solve_many(
     solver = DASGD() if solver is None else solver
     check_choice("engine", engine, ("auto", "threads", "batch"))
     problems = list(problems)
-    listed = [int(seeds)] * len(problems) if isinstance(seeds, int | np.integer) else list(seeds)
-    if len(listed) != len(problems):
-        raise InvalidInputError(
-            f"seeds must be one number or one per problem ({len(problems)}), got {len(listed)}."
-        )
-    for seed in listed:
-        check_integer("seeds", seed, at_least=0)
+    listed = _one_seed_each(seeds, len(problems))
     for problem in problems:
+        check_instance("problems", problem, Problem, "a sequence of Problem(...)")
         solver.refuse_unless_fit(problem)
     # What a solver other than DASGD accepts has an affine form.
     affine = [k for k, p in enumerate(problems) if not isinstance(solver, DASGD) or solver.compiled(p)]
@@ -104,6 +99,15 @@ def solve_many(
     if general:
         answers |= _solve_general(problems, general, solver, listed)
     return [answers[k] for k in range(len(problems))]
+
+
+def _one_seed_each(seeds: int | Sequence[int], count: int) -> list[int]:
+    listed = [int(seeds)] * count if isinstance(seeds, int | np.integer) else list(seeds)
+    if len(listed) != count:
+        raise InvalidInputError(
+            f"seeds must be one number or one per problem ({count}), got {len(listed)}."
+        )
+    return [check_integer("seeds", seed, at_least=0) for seed in listed]
 
 
 def _together(engine: str, solver: Solver, problems: list[Problem], affine: list[int]) -> list[int]:
