@@ -1,7 +1,27 @@
 """Run every benchmark, the quick ones first."""
 
-from benchmarks import gap, mlp_step, page, peers, startup, step_cost, time_to_gap
+from benchmarks import (
+    convergence,
+    coverage,
+    fit_time,
+    gap,
+    mixed_columns,
+    mlp_step,
+    online,
+    page,
+    peers,
+    price,
+    robustness_pictures,
+    startup,
+    step_cost,
+    time_to_gap,
+)
+from benchmarks.quality import page as quality_page
+from benchmarks.quality import run as quality_run
 
-for part in (startup, step_cost, mlp_step, time_to_gap, peers, gap, page):
+for part in (
+    startup, fit_time, step_cost, mlp_step, online, time_to_gap, peers, price, robustness_pictures, gap, page,
+    mixed_columns, convergence, coverage, quality_run, quality_page,
+):  # fmt: skip
     print(f"== {part.__name__}")
     part.main()

@@ -9,9 +9,9 @@ from surefoot import RobustNewsvendor
 
 def fit(X, y, radius, order=2, intercept=True):
     radius = "auto" if radius is None else radius
-    model = RobustNewsvendor(BACKORDER, HOLDING, radius=radius, order=order, intercept=intercept).fit(
-        X, y
-    )
+    model = RobustNewsvendor(
+        BACKORDER, HOLDING, radius=radius, order=order, intercept=intercept, nominal=None
+    ).fit(X, y)
     return model.predict
 
 

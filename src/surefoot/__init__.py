@@ -10,7 +10,9 @@ from surefoot.version import __version__
 
 if TYPE_CHECKING:
     from surefoot.ambiguity import WassersteinBall
+    from surefoot.comparison import Folds, RollingWindow, compare
     from surefoot.estimators import RobustNewsvendor, RobustPolicy, load
+    from surefoot.estimators.preparation import PreparedPolicy
     from surefoot.problem import Problem
     from surefoot.sets import Box, Budget, Simplex
     from surefoot.solvers import DASGD, ConvexProgram, Exact, solve_many
@@ -21,11 +23,15 @@ _HOMES = {
     "ConvexProgram": "surefoot.solvers",
     "DASGD": "surefoot.solvers",
     "Exact": "surefoot.solvers",
+    "Folds": "surefoot.comparison",
+    "PreparedPolicy": "surefoot.estimators.preparation",
     "Problem": "surefoot.problem",
     "RobustNewsvendor": "surefoot.estimators",
     "RobustPolicy": "surefoot.estimators",
+    "RollingWindow": "surefoot.comparison",
     "Simplex": "surefoot.sets",
     "WassersteinBall": "surefoot.ambiguity",
+    "compare": "surefoot.comparison",
     "load": "surefoot.estimators",
     "solve_many": "surefoot.solvers",
 }
@@ -36,12 +42,16 @@ __all__ = [
     "Budget",
     "ConvexProgram",
     "Exact",
+    "Folds",
+    "PreparedPolicy",
     "Problem",
     "RobustNewsvendor",
     "RobustPolicy",
+    "RollingWindow",
     "Simplex",
     "WassersteinBall",
     "__version__",
+    "compare",
     "load",
     "solve_many",
 ]

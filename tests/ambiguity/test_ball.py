@@ -26,8 +26,16 @@ def exactly(message):
         (-1.0, InvalidInputError, "radius must be >= 0, got -1.0."),
         (math.nan, InvalidInputError, "radius must be >= 0, got nan."),
         (math.inf, InvalidInputError, "radius must be finite, got inf."),
-        ("0.3", InvalidInputError, "radius must be a number >= 0 or 'auto', got '0.3'."),
-        ("Auto", InvalidInputError, "radius must be a number >= 0 or 'auto', got 'Auto'."),
+        (
+            "0.3",
+            InvalidInputError,
+            "radius must be a number >= 0, 'auto', 'paper' or 'profile', got '0.3'.",
+        ),
+        (
+            "Auto",
+            InvalidInputError,
+            "radius must be a number >= 0, 'auto', 'paper' or 'profile', got 'Auto'.",
+        ),
         (True, InvalidTypeError, "radius must be a number, got True."),
         (None, InvalidTypeError, "radius must be a number, got None."),
         ([0.3], InvalidTypeError, "radius must be a number, got [0.3]."),

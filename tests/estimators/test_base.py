@@ -302,7 +302,8 @@ def test_bad_weights_are_refused(data, fitted, weight, message):
 @pytest.mark.parametrize("radius", [0.1, "auto"])
 def test_no_silent_failure_random_state_accepted_and_not_honoured(data, radius):
     def decisions(seed):
-        return RobustNewsvendor(radius=radius, random_state=seed).fit(data.X, data.y).predict(data.X)
+        model = RobustNewsvendor(radius=radius, nominal=None, random_state=seed)
+        return model.fit(data.X, data.y).predict(data.X)
 
     first = decisions(0)
     np.testing.assert_array_equal(decisions(0), first)
@@ -705,7 +706,7 @@ def test_partial_fit_on_an_unfitted_model(data, outcomes):
 
 def test_partial_fit_chooses_the_radius_from_its_first_rows(data):
     model = RobustNewsvendor().partial_fit(data.X[:30], data.y[:30])
-    fitted = RobustNewsvendor().fit(data.X[:30], data.y[:30])
+    fitted = RobustNewsvendor(nominal=None).fit(data.X[:30], data.y[:30])
     assert model.radius_ == fitted.radius_ == model.radius_path_.radius
     model.partial_fit(data.X[30:], data.y[30:])
     assert model.radius_ == fitted.radius_
@@ -775,3 +776,32 @@ def test_every_public_method_is_documented():
         for name, member in inspect.getmembers(cls, inspect.isfunction):
             if not name.startswith("_") and member.__module__.startswith("surefoot"):
                 assert member.__doc__, name
+
+
+def test_a_failed_refit_leaves_no_policy_behind(data):
+    model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
+    model.set_params(frozen=("nowhere",))
+    wider = np.column_stack([data.X, data.X[:, 0]])
+    with pytest.raises(InvalidInputError, match="frozen"):
+        model.fit(wider, data.y)
+    with pytest.raises(NotFittedError):
+        model.predict(wider)
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0, 1000.0])
+def test_the_scale_of_weights_that_are_no_counts_changes_nothing(factor):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (60, 1)).astype(float)
+    y = rng.poisson(5 + X[:, 0]).astype(float)
+    weight = rng.uniform(1.0, 3.0, 60)
+    one = RobustNewsvendor().fit(X, y, weight).predict(X[:5])
+    np.testing.assert_allclose(
+        RobustNewsvendor().fit(X, y, factor * weight).predict(X[:5]), one, rtol=1e-6
+    )
+
+
+def test_large_counts_as_weights_do_not_become_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (60, 1)).astype(float)
+    y = rng.poisson(5 + X[:, 0]).astype(float)
+    assert np.isfinite(RobustNewsvendor().fit(X, y, np.full(60, 1e8)).predict(X)).all()

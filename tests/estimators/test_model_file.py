@@ -2,10 +2,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surefoot import DASGD, Box, ConvexProgram, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import (
+    DASGD,
+    Box,
+    ConvexProgram,
+    Exact,
+    RobustNewsvendor,
+    RobustPolicy,
+    WassersteinBall,
+    load,
+)
 from surefoot.costs import Newsvendor
 from surefoot.estimators.model_file import model_parts, restore
-from surefoot.exceptions import ConvergenceWarning, ModelFileError
+from surefoot.estimators.persistence import read_file, write_file
+from surefoot.exceptions import ConvergenceWarning, InvalidInputError, ModelFileError
+from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 
@@ -194,3 +205,96 @@ def test_arrays_without_a_part_are_refused(data, part):
     del arrays[part]
     with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
         restore(RobustNewsvendor(radius=0.1), header, arrays)
+
+
+# ---------------------------------------------------------------- forecasts
+
+
+def wave(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, size=(n, 3))
+    return X, np.sin(3.0 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=n)
+
+
+@pytest.fixture(params=["linear", "smooth", "trees", "two products", "radius of one's own"])
+def forecasting(request):
+    """A fitted model whose forecast has the parts of its name, and rows to go on with."""
+    (X, y), (fresh, more) = wave(50, 0), wave(30, 1)
+    options = {
+        "linear": {"nominal": Forecaster(smooth=False)},
+        "smooth": {"nominal": Forecaster(trees=False, common=False)},
+        "radius of one's own": {"nominal": Forecaster(), "radius": 0.03},
+    }.get(request.param, {})
+    if request.param == "two products":
+        options = {"backorder": (1.0, 2.0)}
+        y, more = (np.column_stack([one, np.exp(one)]) for one in (y, more))
+    model = RobustNewsvendor(**options).fit(X, y)
+    for forecast in model.centre_.forecasts:
+        assert (forecast.smooth is None) == (request.param == "linear")
+        assert (forecast.trees is None) == (request.param in ("linear", "smooth"))
+    return model, fresh, more
+
+
+def test_a_forecast_is_saved_and_learning_goes_on_bit_for_bit(forecasting, tmp_path):
+    model, X, y = forecasting
+    model.save(tmp_path / "m.surefoot")
+    again = load(tmp_path / "m.surefoot")
+    for size in (1, 20, 0):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        np.testing.assert_array_equal(again.centre_(X), model.centre_(X))
+        np.testing.assert_array_equal(again.parameters_.theta, model.parameters_.theta)
+        assert again.cost(X, y) == model.cost(X, y)
+        mine, theirs = (one.worst_case(X, y, radius=0.2) for one in (model, again))
+        assert theirs.value == mine.value
+        np.testing.assert_array_equal(theirs.outcomes, mine.outcomes)
+        if size:
+            for one in (model, again):
+                one.partial_fit(X[:size], y[:size])
+            again.save(tmp_path / "m.surefoot")
+            again = load(tmp_path / "m.surefoot")
+
+
+def test_a_forecast_is_saved_as_the_same_parts_again(forecasting):
+    model, _, _ = forecasting
+    header, arrays = model_parts(model)
+    other, more = model_parts(twin(model))
+    assert header == other
+    assert set(arrays) == set(more)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, more[name])
+
+
+def test_a_model_from_a_file_has_no_data_of_its_fit(forecasting, tmp_path):
+    model, X, y = forecasting
+    model.save(tmp_path / "m.surefoot")
+    again = load(tmp_path / "m.surefoot")
+    with pytest.raises(InvalidInputError, match="^X and y must be given: a model from a file does not"):
+        again.augmentation()
+    mine, theirs = (one.augmentation(X, y, radius=0.2) for one in (model, again))
+    assert theirs.worst_case == mine.worst_case
+    np.testing.assert_array_equal(theirs.outcomes, mine.outcomes)
+
+
+def test_a_file_from_before_there_were_forecasts_still_loads(data, tmp_path):
+    model = RobustNewsvendor(nominal=None).fit(data.X, data.y)
+    header, arrays = model_parts(model)
+    del header["parameters"]["nominal"]
+    assert not [name for name in arrays if name.startswith("forecast")]
+    write_file(tmp_path / "old.surefoot", header, arrays)
+    again = load(tmp_path / "old.surefoot")
+    assert again.centre_ is None
+    for size in (0, 10):
+        if size:
+            for one in (model, again):
+                one.partial_fit(data.X[:size], data.y[:size])
+        np.testing.assert_array_equal(again.predict(data.X_test), model.predict(data.X_test))
+        assert again.cost(data.X, data.y) == model.cost(data.X, data.y)
+
+
+@pytest.mark.parametrize("part", ["theta", "mean", "spread", "constant", "weights", "length", "roots"])
+def test_a_forecast_without_a_part_is_refused(tmp_path, part):
+    RobustNewsvendor().fit(*wave(50, 0)).save(tmp_path / "m.surefoot")
+    header, arrays = read_file(tmp_path / "m.surefoot")
+    del arrays[f"forecast_0_{part}"]
+    with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
+        restore(RobustNewsvendor(), header, arrays)

@@ -8,6 +8,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from surefoot import DASGD, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.forecasts import Forecaster
+from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 
 
@@ -43,7 +45,7 @@ def test_it_is_a_shorthand_for_a_policy_of_its_parts(data):
 def test_parameters_are_stored_as_given_and_can_be_read_set_and_cloned():
     given = {
         "backorder": [1.0, 2.0], "holding": 0.3, "radius": "auto", "order": 1, "intercept": False,
-        "frozen": ["a"], "solver": Exact(), "random_state": 3,
+        "nominal": None, "frozen": ["a"], "solver": Exact(), "random_state": 3,
     }  # fmt: skip
     model = RobustNewsvendor(**given)
     assert model.get_params() == given
@@ -83,7 +85,11 @@ def test_no_silent_failure_defaults_that_raise(data):
         ({"radius": -1.0}, InvalidInputError, "radius must be >= 0, got -1.0."),
         ({"radius": np.nan}, InvalidInputError, "radius must be >= 0, got nan."),
         ({"radius": np.inf}, InvalidInputError, "radius must be finite, got inf."),
-        ({"radius": "cv"}, InvalidInputError, "radius must be a number >= 0 or 'auto', got 'cv'."),
+        (
+            {"radius": "cv"},
+            InvalidInputError,
+            "radius must be a number >= 0, 'auto', 'paper' or 'profile', got 'cv'.",
+        ),
         ({"radius": None}, InvalidTypeError, "radius must be a number, got None."),
         ({"radius": True}, InvalidTypeError, "radius must be a number, got True."),
         ({"order": 3}, InvalidInputError, "order must be 1 or 2, got 3."),
@@ -184,3 +190,155 @@ def test_more_expensive_shortage_orders_more(data):
         for b in (0.2, 1.0, 5.0)
     ]
     assert means[0] + 0.1 < means[1] < means[2] - 0.1
+
+
+# ---------------------------------------------------------------- the default: forecast first
+
+
+def kinked(r):
+    return np.maximum(0.2 * r, -r).mean()
+
+
+def constant_order(y):
+    return np.quantile(y, 1 / 1.2, method="inverted_cdf")
+
+
+def test_by_default_a_forecast_comes_first(data):
+    model = RobustNewsvendor().fit(data.X, data.y)
+    assert model.centre_ is not None
+    long = RobustPolicy(Newsvendor(1.0, 0.2), nominal="auto").fit(data.X, data.y)
+    given = RobustNewsvendor(nominal=Forecaster()).fit(data.X, data.y)
+    for other in (long, given):
+        np.testing.assert_array_equal(other.predict(data.X_test), model.predict(data.X_test))
+        assert other.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"radius": 0.1}, {"radius": 0.0}, {"intercept": False}, {"nominal": None}, {"radius": "profile"}],
+    ids=str,
+)
+def test_choices_of_the_user_are_taken_at_their_word(data, options):
+    model = RobustNewsvendor(**options).fit(data.X, data.y)
+    assert model.centre_ is None
+    plain = RobustNewsvendor(**({"nominal": None} | options)).fit(data.X, data.y)
+    np.testing.assert_array_equal(model.predict(data.X_test), plain.predict(data.X_test))
+    np.testing.assert_array_equal(model.nominal_.outcomes[:, 0], data.y)
+    np.testing.assert_allclose(
+        model.predict(data.X_test),
+        data.X_test @ model.parameters_.theta[:, 0] + model.parameters_.intercept[0],
+    )
+
+
+def test_a_nominal_of_the_users_own_is_used(data):
+    nominal = Empirical(data.X[:30], data.y[:30])
+    model = RobustNewsvendor(nominal=nominal).fit(data.X, data.y)
+    assert model.nominal_ is nominal
+    assert model.centre_ is None
+    alone = RobustNewsvendor(nominal=None).fit(data.X[:30], data.y[:30])
+    np.testing.assert_array_equal(model.predict(data.X_test), alone.predict(data.X_test))
+
+
+def test_a_forecaster_may_stand_beside_a_radius(data):
+    model = RobustNewsvendor(radius=0.01, nominal=Forecaster()).fit(data.X, data.y)
+    assert model.radius_ == 0.01
+    assert model.centre_ is not None
+    assert not hasattr(model, "radius_path_")
+
+
+def test_a_refit_forgets_the_forecast(data):
+    model = RobustNewsvendor().fit(data.X, data.y)
+    model.set_params(radius=0.1).fit(data.X, data.y)
+    assert model.centre_ is None
+    fresh = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
+    np.testing.assert_array_equal(model.predict(data.X_test), fresh.predict(data.X_test))
+
+
+def test_a_stream_begins_without_a_forecast(data):
+    model = RobustNewsvendor().partial_fit(data.X[:30], data.y[:30])
+    assert model.centre_ is None
+    plain = RobustNewsvendor(nominal=None).partial_fit(data.X[:30], data.y[:30])
+    np.testing.assert_array_equal(model.predict(data.X_test), plain.predict(data.X_test))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_a_few_rows_are_decided_with_care(data, n, order):
+    model = RobustNewsvendor(order=order).fit(data.X[:n], data.y[:n])
+    assert model.converged_
+    assert np.isfinite(model.predict(100.0 * data.X_test)).all()
+    if n == 2:  # nothing to learn a forecast from
+        np.testing.assert_allclose(model.predict(data.X_test), data.y[:2].max(), rtol=1e-9)
+
+
+def test_repeated_contexts_with_different_outcomes():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    y = np.concatenate([np.linspace(0.0, 1.0, 20), 10.0 + np.linspace(0.0, 1.0, 20)])
+    model = RobustNewsvendor().fit(X, y)
+    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), [0.83, 10.83], atol=0.25)
+
+
+def test_noise_costs_little_more_than_the_constant_order():
+    excess = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(50, 6)), rng.normal(size=50)
+        X_test, y_test = rng.normal(size=(4000, 6)), rng.normal(size=4000)
+        model = RobustNewsvendor().fit(X, y)
+        excess.append(model.cost(X_test, y_test) / kinked(constant_order(y) - y_test))
+    assert np.mean(excess) < 1.05
+
+
+def test_plenty_of_clean_data_come_close_to_the_oracle():
+    theta = np.arange(5.0) - 1.0
+    excess = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, X_test = rng.normal(size=(400, 5)), rng.normal(size=(4000, 5))
+        y, y_test = (Z @ theta + 0.5 * rng.normal(size=len(Z)) for Z in (X, X_test))
+        oracle = kinked(X_test @ theta + 0.5 * 0.96742 - y_test)
+        excess.append(RobustNewsvendor().fit(X, y).cost(X_test, y_test) / oracle)
+    assert np.mean(excess) < 1.03
+
+
+def test_a_spread_that_depends_on_the_context_is_corrected_for():
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        X = rng.uniform(size=(n, 3))
+        return X, X[:, 1] + (0.1 + 2.0 * X[:, 0]) * rng.normal(size=n)
+
+    (X, y), (X_test, y_test) = draw(1000), draw(4000)
+    model = RobustNewsvendor().fit(X, y)
+    assert model.radius_ < 0.5 * model.radius_path_.radii[0]
+    stayed = model.centre_(X_test)[:, 0] + constant_order(model.nominal_.outcomes)
+    assert model.cost(X_test, y_test) < 0.95 * kinked(stayed - y_test)
+    oracle = X_test[:, 1] + (0.1 + 2.0 * X_test[:, 0]) * 0.96742
+    assert model.cost(X_test, y_test) < 1.05 * kinked(oracle - y_test)
+
+
+def test_bending_outcomes_are_met_by_what_bends():
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        X = rng.uniform(-2.0, 2.0, size=(n, 2))
+        return X, np.sin(3.0 * X[:, 0]) + 0.1 * rng.normal(size=n)
+
+    (X, y), (X_test, y_test) = draw(150), draw(2000)
+    straight, smooth, full = (
+        RobustNewsvendor(nominal=Forecaster(**options)).fit(X, y).cost(X_test, y_test)
+        for options in ({"smooth": False}, {"trees": False}, {})
+    )
+    assert smooth < 0.4 * straight
+    assert full < 0.4 * straight
+
+
+def test_forecasts_do_not_depend_on_the_costs_of_other_products(data):
+    outcomes = np.column_stack([data.y, 10.0 - 2.0 * data.y])
+    both = RobustNewsvendor((1.0, 3.0), (0.2, 4.0)).fit(data.X, outcomes)
+    for j, (backorder, holding) in enumerate([(1.0, 0.2), (3.0, 4.0)]):
+        alone = RobustNewsvendor(backorder, holding).fit(data.X, outcomes[:, j])
+        # The second product's rows are sorted the other way, which only rounding sees.
+        np.testing.assert_allclose(
+            both.centre_(data.X_test)[:, j], alone.centre_(data.X_test)[:, 0], rtol=1e-6
+        )

@@ -7,7 +7,7 @@ import pytest
 from surefoot import Box, Exact, Problem, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RadiusPath, selection
-from surefoot.estimators.selection import choose_radius, radius_grid
+from surefoot.estimators.selection import choose_correction, choose_radius, radius_grid
 from surefoot.exceptions import DataWarning
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
@@ -62,7 +62,7 @@ def test_grid_is_zero_where_nothing_can_move():
 
 def test_choice_is_the_cheapest_radius_of_the_grid(data):
     for order in (1, 2):
-        model = RobustNewsvendor(order=order).fit(data.X, data.y)
+        model = RobustNewsvendor(order=order, nominal=None).fit(data.X, data.y)
         path = model.radius_path_
         assert isinstance(path, RadiusPath)
         assert model.radius_ == path.radius
@@ -113,7 +113,7 @@ def test_a_strong_signal_asks_for_a_smaller_radius_than_noise(order):
     shares = []
     for seed in range(3):
         X, noise, signal = noise_and_signal(seed, n=100)
-        models = [RobustNewsvendor(order=order).fit(X, y) for y in (signal, noise)]
+        models = [RobustNewsvendor(order=order, nominal=None).fit(X, y) for y in (signal, noise)]
         shares.append([model.radius_ / model.radius_path_.radii[0] for model in models])
     # Seen: 0.01 to 0.18 against 0.56 to 1.
     of_signal, of_noise = np.mean(shares, axis=0)
@@ -219,7 +219,8 @@ def test_costs_of_products_are_added(data):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_few_rows_are_enough(data, n, order, intercept):
-    model = RobustNewsvendor(order=order, intercept=intercept).fit(data.X[:n], data.y[:n])
+    model = RobustNewsvendor(order=order, intercept=intercept, nominal=None)
+    model.fit(data.X[:n], data.y[:n])
     assert model.radius_ in model.radius_path_.radii
     assert len(model.radius_path_.fold_costs) == n
     assert np.isfinite(model.predict(data.X_test)).all()
@@ -258,4 +259,123 @@ def test_every_geometry_has_a_choice(data, options):
 
 def test_the_smoothed_cost_has_a_choice(data):
     model = RobustPolicy(Newsvendor(1.0, 0.2, smoothing=0.05)).fit(data.X[:30], data.y[:30])
+    assert model.radius_ in model.radius_path_.radii
+
+
+# ---------------------------------------------------------------- after a forecast
+
+
+def test_a_correction_is_tried_at_shares_of_the_collapse_radius(data):
+    parts = problems(data.X, data.y)
+    path = choose_correction(parts, seed=0)
+    shares = path.radii / parts[0].collapse_radius()
+    np.testing.assert_allclose(shares, [1.0, 0.6, 0.35, 0.2, 0.1, 0.03, 0.0])
+    assert path.fold_costs.shape == (5, 7)
+    assert path.fold_weights.sum() == pytest.approx(1.0)
+    again = choose_correction(parts, seed=0)
+    np.testing.assert_array_equal(again.fold_costs, path.fold_costs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gain", [0.5, 0.9, 1.1, 3.0])
+def test_a_correction_must_be_better_by_a_standard_error(data, monkeypatch, gain, weighted):
+    weight = np.random.default_rng(1).exponential(size=60) if weighted else np.ones(60)
+    parts = problems(data.X, data.y, weight)
+    weights = parts[0].weights
+    rng = np.random.default_rng(2)
+    differences = rng.normal(size=60)
+    differences -= weights @ differences
+    error = np.sqrt(np.sum((weights * differences) ** 2))
+    costs = np.tile(rng.normal(10.0, 1.0, size=(60, 1)), 7)
+    costs[:, 3] -= differences + gain * error
+    costs[:, 5] -= 0.4 * error
+    monkeypatch.setattr(selection, "_held_out_costs", lambda *_: costs)
+    path = choose_correction(parts, seed=0)
+    assert path.radius == path.radii[3 if gain > 1.0 else 0]
+    np.testing.assert_allclose(path.mean_costs, weights @ costs)
+
+
+def test_heavy_rows_decide_which_correction_is_best(data, monkeypatch):
+    weight = np.repeat([9.0, 1.0], 30)
+    parts = problems(data.X, data.y, weight)
+    heavy = parts[0].weights > 1.0 / 60
+    costs = np.full((60, 7), 10.0)
+    costs[heavy, 2] = 8.0  # best for a heavy half of the rows
+    costs[~heavy, 4] = 5.0  # best for the rows, had they been equal
+    monkeypatch.setattr(selection, "_held_out_costs", lambda *_: costs)
+    path = choose_correction(parts, seed=0)
+    assert path.radius == path.radii[2]
+
+
+def test_a_worse_or_equal_correction_is_never_chosen(data, monkeypatch):
+    parts = problems(data.X, data.y)
+    costs = np.ones((60, 7))
+    monkeypatch.setattr(selection, "_held_out_costs", lambda *_: costs)
+    assert choose_correction(parts, seed=0).radius == radius_grid(parts)[0] > 0
+    costs[:, 1:] += 1.0
+    assert choose_correction(parts, seed=0).radius == radius_grid(parts)[0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_noise_is_left_alone_and_signal_corrected(order):
+    stayed = 0
+    for seed in range(4):
+        X, noise, signal = noise_and_signal(seed, n=100)
+        path = choose_correction(problems(X, noise, order=order), seed=0)
+        stayed += path.radius == path.radii[0]
+        path = choose_correction(problems(X, signal, order=order), seed=0)
+        assert path.radius < 0.5 * path.radii[0]
+    assert stayed >= 3
+
+
+def test_many_rows_are_sampled(data, folds, monkeypatch):
+    monkeypatch.setattr(selection, "CORRECTION_ROWS", 40)
+    parts = problems(data.X, data.y, np.random.default_rng(0).uniform(0.5, 2.0, 60))
+    path = choose_correction(parts, seed=0)
+    assert path.radii[0] == parts[0].collapse_radius()  # of all rows
+    assert all(len(problem.outcomes) == 40 for problem, _, _ in folds)
+    assert sum(len(held_out) for _, _, held_out in folds) == 40
+    problem = folds[0][0]
+    assert problem.weights.sum() == pytest.approx(1.0)
+    kept = np.isin(parts[0].outcomes, problem.outcomes)
+    np.testing.assert_array_equal(parts[0].outcomes[kept], problem.outcomes)
+    np.testing.assert_allclose(problem.weights, parts[0].weights[kept] / parts[0].weights[kept].sum())
+    chosen = {choose_correction(parts, seed).fold_costs.tobytes() for seed in (0, 0, 1)}
+    assert len(chosen) == 2
+
+
+def test_few_rows_are_not_asked_for_a_correction(data, folds):
+    least = selection.CORRECTION_LEAST
+    assert 2 <= least <= 60
+    few = problems(data.X[: least - 1], data.y[: least - 1])
+    path = choose_correction(few, seed=0)
+    assert path.radius == radius_grid(few)[0] > 0
+    np.testing.assert_array_equal(path.radii, [path.radius])
+    assert not folds
+    assert len(choose_correction(problems(data.X[:least], data.y[:least]), seed=0).radii) == 7
+    assert len(folds) == 5
+
+
+def test_there_is_no_correction_where_nothing_can_move():
+    X = np.column_stack([np.ones(6), np.full(6, 2.0)])
+    path = choose_correction(problems(X, np.arange(6.0)), seed=0)
+    assert path.radius == 0.0
+    np.testing.assert_array_equal(path.radii, [0.0])
+
+
+def test_a_path_in_other_units(data):
+    path = choose_correction(problems(data.X, data.y), seed=0)
+    twice = path.times(2.0)
+    np.testing.assert_array_equal(twice.radii, 2.0 * path.radii)
+    assert twice.radius == 2.0 * path.radius > 0.0
+    np.testing.assert_array_equal(twice.mean_costs, path.mean_costs)
+
+
+def test_the_radius_of_a_forecast_is_a_share_of_its_own_collapse_radius(data):
+    model = RobustNewsvendor().fit(data.X, data.y)
+    errors = model.nominal_
+    assert len(errors.weights) == 2 * 60  # smoothed
+    collapse = problems(errors.contexts, errors.outcomes, errors.masses)[0].collapse_radius()
+    assert model.radius_path_.radii[0] == pytest.approx(collapse)
+    assert model.radius_ == model.radius_path_.radius
     assert model.radius_ in model.radius_path_.radii

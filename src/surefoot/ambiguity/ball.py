@@ -12,6 +12,9 @@ from surefoot.sets import Box
 from surefoot.typing import BoolArray
 from surefoot.validation import check_choice, check_flag, check_instance, check_number
 
+# Ways to have the radius chosen from data; ``estimators.radius_rules`` says what each one means.
+RADIUS_RULES = ("auto", "paper", "profile")
+
 
 def _columns(frozen: Any) -> tuple[str | int, ...]:
     """Names and positions as plain text and integers; anything else is left to ``frozen_mask``."""
@@ -44,7 +47,9 @@ class WassersteinBall:
     Parameters
     ----------
     radius
-        A number >= 0, or "auto": an estimator then chooses it by cross-validation.
+        A number >= 0, or the name of a rule by which an estimator chooses it: "auto" is
+        cross-validation, "profile" a quantile of the score at the best policy (95 % coverage,
+        shrinking like 1/sqrt(rows)), "paper" the paper's Corollary, which does not hold.
     order
         p, 1 or 2.
     outcome_cost
@@ -76,8 +81,10 @@ class WassersteinBall:
     def __post_init__(self) -> None:
         """Check every option by name."""
         if isinstance(self.radius, str):
-            if self.radius != "auto":
-                raise InvalidInputError(f"radius must be a number >= 0 or 'auto', got {self.radius!r}.")
+            if self.radius not in RADIUS_RULES:
+                raise InvalidInputError(
+                    f"radius must be a number >= 0, 'auto', 'paper' or 'profile', got {self.radius!r}."
+                )
         else:
             object.__setattr__(self, "radius", check_number("radius", self.radius, at_least=0))
         object.__setattr__(self, "order", int(check_choice("order", self.order, (1, 2))))

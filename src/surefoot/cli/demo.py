@@ -77,7 +77,7 @@ def table(rows: list[Row], days: int) -> str:
     ]
     lines += [
         f"{row.product:10}{row.constant:10.2f}{row.plain:10.2f}{row.robust:10.2f}"
-        f"   {row.radius:8.3f}  within {100 * row.gap:.2f} % of the best policy"
+        f"   {row.radius:8.3f}  within {100 * row.gap:.2f} % of the best correction"
         + ("" if row.converged else " (not converged)")
         for row in rows
     ]

@@ -2,22 +2,34 @@
 
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from surefoot.ambiguity.ball import RADIUS_RULES
 from surefoot.certificates import make_certificate
+from surefoot.estimators.augmentation import Augmentation, augment
+from surefoot.estimators.centring import Centre, Centred, centred
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.inputs import check_contexts, check_pairs
 from surefoot.estimators.learner import AdversarialSample, Learner
-from surefoot.estimators.learning import first_learner, learner_after, radius_path
+from surefoot.estimators.learning import (
+    collapse_radius,
+    correction_path,
+    first_learner,
+    learner_after,
+    radius_path,
+)
 from surefoot.estimators.model_file import model_parts
 from surefoot.estimators.persistence import write_file
+from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
 from surefoot.estimators.recipe import Recipe
 from surefoot.estimators.selection import RadiusPath
-from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.exceptions import DataWarning, InvalidInputError, SurefootWarning
+from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical, Nominal
 from surefoot.problem import column_spread
 from surefoot.typing import FloatArray
@@ -29,6 +41,9 @@ class RobustEstimator(DecisionMaker):
 
     random_state: int
     radius_path_: RadiusPath
+    radius_rule_: RuledRadius
+    centre_: Centre | None
+    nominal_: Nominal
 
     @abstractmethod
     def _recipe(self) -> Recipe:
@@ -48,20 +63,31 @@ class RobustEstimator(DecisionMaker):
         y
             Outcomes, shape (rows,) or (rows, products).
         sample_weight
-            Non-negative, one per row; a weight of 2 counts as the row twice.
+            Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
+            counts of observations; others say only how much rows matter beside each other.
         """
         given = self._recipe()
         seed = check_integer("random_state", self.random_state, at_least=0)
+        self._forget_choices()
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         recipe = given.fitted(X)
         nominal = self._nominal(recipe, X, y, sample_weight)
         self._warn_of_constant_columns(recipe, nominal)
-        radius = self._chosen_radius(recipe, nominal, seed)
+        centre = found = None
+        if recipe.forecaster is None:
+            radius = self._chosen_radius(recipe, nominal, seed)
+        else:
+            assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
+            found, radius = self._centred(recipe, recipe.forecaster, nominal, seed)
+            self._row_count = 1.0 / float(nominal.weights @ nominal.weights)
+            centre, nominal = found.centre, found.nominal
         solution = recipe.solver.solve(recipe.problem(nominal, radius), seed)
         learner = learner_after(recipe, float(radius), solution)
         self._given_recipe = given
         self._take(recipe, learner, float(radius), y)
-        self.parameters_ = solution.parameters
+        self.centre_ = centre
+        self.nominal_ = nominal if found is None else found.whole
+        self.parameters_ = self._whole(solution.parameters)
         self.certificate_ = solution.certificate
         self.converged_, self.status_ = solution.converged, solution.status
         self.n_steps_, self.history_ = solution.n_steps, solution.history
@@ -70,16 +96,51 @@ class RobustEstimator(DecisionMaker):
 
     def _chosen_radius(self, recipe: Recipe, nominal: Nominal, seed: int) -> float:
         """Return the radius as given, or choose it and remember what was seen."""
-        if hasattr(self, "radius_path_"):
-            del self.radius_path_
         if not isinstance(recipe.ball.radius, str):
             return float(recipe.ball.radius)
+        if recipe.ball.radius != "auto":
+            return self._ruled_radius(recipe, recipe.ball.radius, nominal, seed)
         recipe.solver.refuse_unless_fit(
             recipe.problem(nominal, 1.0)
         )  # at some radius, as all are tried
         path = radius_path(recipe.problem(nominal, 0.0), recipe.solver, seed)
         self.radius_path_ = path
         return path.radius
+
+    def _ruled_radius(self, recipe: Recipe, rule: str, nominal: Nominal, seed: int) -> float:
+        """Return the radius that a rule sets, warn of what it does not do, and remember it."""
+        ruled = ruled_radius(rule, recipe.problem(nominal, 0.0), seed=seed)
+        if ruled.warnings:
+            message = f"radius={rule!r}: {'; '.join(ruled.warnings)}."
+            warnings.warn(message, SurefootWarning, stacklevel=5)
+        self.radius_rule_ = ruled
+        return ruled.radius
+
+    def _forget_choices(self) -> None:
+        """Drop what an earlier fit found out about radii."""
+        for name in ("parameters_", "radius_path_", "radius_rule_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _centred(
+        self, recipe: Recipe, forecaster: Forecaster, rows: Empirical, seed: int
+    ) -> tuple[Centred, float]:
+        """Forecast first; return the centre with the nominal of its errors, and the radius."""
+        if recipe.ball.radius in RADIUS_RULES[1:]:
+            raise InvalidInputError(
+                f"nominal must be None beside radius={recipe.ball.radius!r}, which speaks of "
+                "independent rows and not of errors of a forecast, got a forecast."
+            )
+        recipe.solver.refuse_unless_fit(recipe.problem(rows, 1.0))
+        found = centred(recipe, forecaster, rows, seed)
+        if not isinstance(recipe.ball.radius, str):
+            return found, float(recipe.ball.radius)
+        path = correction_path(recipe, found.errors, seed)
+        if path.radii[0] > 0.0:
+            # Radii were tried as shares of the largest useful one, which smoothing moves a bit.
+            path = path.times(collapse_radius(recipe, found.nominal) / float(path.radii[0]))
+        self.radius_path_ = path
+        return found, path.radius
 
     def _nominal(self, recipe: Recipe, X: FloatArray, y: FloatArray, weight: Any) -> Nominal:
         if recipe.nominal is None:
@@ -133,18 +194,28 @@ class RobustEstimator(DecisionMaker):
     def predict(self, X: Any) -> FloatArray:
         """Return decisions, shape (rows,) or (rows, products) as y was."""
         check_is_fitted(self)
-        X = check_contexts(self, X, reset=False)
-        decisions = self._fitted_recipe.policy.decide(self.parameters_, X)
+        decisions = self._decisions(check_contexts(self, X, reset=False))
         return decisions[:, 0] if self._single else decisions
+
+    def _decisions(self, X: FloatArray) -> FloatArray:
+        """Return decisions of shape (rows, decisions): the forecast, if there is one, corrected."""
+        decisions = self._fitted_recipe.policy.decide(self.parameters_, X)
+        return decisions if self.centre_ is None else decisions + self.centre_.bend(X)
+
+    def _whole(self, parameters: Any) -> Any:
+        """Return the learned parameters with the linear part of the forecast, if there is one."""
+        return parameters if self.centre_ is None else self.centre_.whole(parameters)
+
+    def _errors(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Return what the policy has to decide about: outcomes, or errors of the forecast."""
+        return y if self.centre_ is None else y - self.centre_(X)
 
     def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean realised cost of the decisions, summed over products."""
         check_is_fitted(self)
         X, y = check_pairs(self, X, y, reset=False)
-        y = self._outcomes(y)
-        decisions = self._fitted_recipe.policy.decide(self.parameters_, X)
         weights = weight_vector("sample_weight", sample_weight, len(X))
-        return self._fitted_recipe.cost.mean(decisions, y, weights)
+        return self._fitted_recipe.cost.mean(self._decisions(X), self._outcomes(y), weights)
 
     def worst_case(
         self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None
@@ -161,7 +232,15 @@ class RobustEstimator(DecisionMaker):
         check_is_fitted(self)
         X, y = check_pairs(self, X, y, reset=False)
         rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
-        return self._learner.worst_case(Empirical(X, self._outcomes(y), sample_weight), rho)
+        errors = Empirical(X, self._errors(X, self._outcomes(y)), sample_weight)
+        return self._in_outcomes(self._learner.worst_case(errors, rho))
+
+    def _in_outcomes(self, sample: AdversarialSample) -> AdversarialSample:
+        """Return an adversarial sample with outcomes in the place of errors of the forecast."""
+        if self.centre_ is None:
+            return sample
+        forecasts = self.centre_(sample.contexts)[np.arange(len(sample.contexts)), sample.products]
+        return replace(sample, outcomes=sample.outcomes + forecasts)
 
     def _outcomes(self, y: FloatArray) -> FloatArray:
         """Return outcomes as (rows, products), refusing another number of products."""
@@ -172,6 +251,34 @@ class RobustEstimator(DecisionMaker):
             )
         return y
 
+    def augmentation(
+        self, X: Any = None, y: Any = None, *, radius: float | None = None
+    ) -> Augmentation:
+        """Return what the adversary of this policy does, column by column.
+
+        Parameters
+        ----------
+        X, y
+            Data that take the place of the nominal; None is the data of the fit.
+        radius
+            Radius of the ball; None is the fitted one.
+        """
+        check_is_fitted(self)
+        rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
+        if (X is None) != (y is None):
+            raise InvalidInputError("X and y must be given together, got only one of them.")
+        if X is not None:
+            X, y = check_pairs(self, X, y, reset=False)
+            names = getattr(self, "feature_names_in_", None)
+            nominal: Nominal = Empirical(X, self._errors(X, self._outcomes(y)), names=names)
+        elif hasattr(self, "nominal_"):
+            nominal = self.nominal_
+        else:
+            raise InvalidInputError(
+                "X and y must be given: a model from a file does not hold its training data, got None."
+            )
+        return augment(self._fitted_recipe, self._learner, nominal, rho, centre=self.centre_)
+
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from new pairs in order, one update each, going on from where the policy stands.
 
@@ -181,11 +288,16 @@ class RobustEstimator(DecisionMaker):
         if not hasattr(self, "parameters_"):
             return self._first_partial_fit(X, y)
         X, y = check_pairs(self, X, y, reset=False)
-        return self._learn(X, self._outcomes(y))
+        errors = self._errors(X, self._outcomes(y))
+        if self.centre_ is not None:  # frozen columns are left to the forecast, as in fit
+            names = getattr(self, "feature_names_in_", None)
+            X = np.where(self._fitted_recipe.ball.frozen_mask(X.shape[1], names), 0.0, X)
+        return self._learn(X, errors)
 
     def _first_partial_fit(self, X: Any, y: Any) -> Self:
         given = self._recipe()
         seed = check_integer("random_state", self.random_state, at_least=0)
+        self._forget_choices()
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         recipe = given.fitted(X)
         nominal = self._nominal(recipe, X, y, None)
@@ -194,12 +306,13 @@ class RobustEstimator(DecisionMaker):
         recipe.solver.refuse_unless_fit(recipe.problem(nominal, radius))
         self._given_recipe = given
         self._take(recipe, first_learner(recipe, radius, nominal), radius, y)
+        self.centre_, self.nominal_ = None, nominal  # a stream begins without a forecast
         self.n_steps_, self.history_ = 0, ()
         return self._learn(X, y.reshape(len(y), -1))
 
     def _learn(self, X: FloatArray, y: FloatArray) -> Self:
         lesson = self._learner.learn(X, y)
-        self.parameters_ = lesson.parameters
+        self.parameters_ = self._whole(lesson.parameters)
         self.multiplier_ = self._per_product(lesson.multiplier)
         self.n_steps_ += len(X)
         floor = self._fitted_recipe.cost.floor()

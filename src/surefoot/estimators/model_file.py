@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.certificates import Certificate
+from surefoot.estimators.centring import Centre
 from surefoot.estimators.learning import restored_learner
 from surefoot.estimators.persistence import decode, encode
 from surefoot.estimators.selection import RadiusPath
@@ -42,6 +43,8 @@ def model_parts(estimator: Any) -> Parts:
         "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
     }
     arrays = estimator._learner.arrays() | {"multiplier": np.atleast_1d(estimator.multiplier_)}
+    if estimator.centre_ is not None:
+        arrays |= estimator.centre_.arrays()
     path = getattr(estimator, "radius_path_", None)
     if path is not None:
         arrays["path_radii"] = path.radii
@@ -73,11 +76,13 @@ def restore(estimator: Any, header: dict[str, Any], arrays: dict[str, FloatArray
         policy = decode(header["policy"])
         estimator._fitted_recipe = dataclasses.replace(estimator._given_recipe, policy=policy)
         estimator._n_outcomes = int(header["outcomes"])
+        estimator.centre_ = Centre.restore(estimator._n_outcomes, arrays)
         learner = restored_learner(
             header["learner"], estimator._fitted_recipe, estimator.radius_,
             estimator.n_features_in_, arrays,
         )  # fmt: skip
-        estimator._learner, estimator.parameters_ = learner, learner.parameters
+        estimator._learner = learner
+        estimator.parameters_ = estimator._whole(learner.parameters)
         estimator.scale_, estimator.movable_ = learner.scale, learner.movable
     except (KeyError, TypeError) as error:
         raise ModelFileError(f"The model file lacks a part that it must have: {error}.") from error

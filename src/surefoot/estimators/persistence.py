@@ -21,6 +21,7 @@ import numpy as np
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.exceptions import ModelFileError
+from surefoot.forecasts import Forecaster
 from surefoot.policies import ELU, MLP, Linear, MaxAffine, Polynomial, RandomFourier, Sigmoid
 from surefoot.sets import Box, Budget, Simplex
 from surefoot.solvers import DASGD, SGD, Adam, ConvexProgram, Exact, LiteralDASGD
@@ -57,6 +58,7 @@ _CLASSES = {
         LiteralDASGD,
         Adam,
         SGD,
+        Forecaster,
     )
 }
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.estimators.base import RobustEstimator
-from surefoot.estimators.recipe import Recipe
+from surefoot.estimators.recipe import Recipe, nominal_parts
+from surefoot.forecasts import Forecaster
+from surefoot.nominals import Nominal
 from surefoot.policies import Linear
 from surefoot.solvers import DASGD, Solver
 
@@ -20,11 +22,18 @@ class RobustNewsvendor(RobustEstimator):
     holding
         Cost per unit left over; one number, or one for each product.
     radius
-        "auto" chooses it by cross-validation; a number is in standard deviations of the columns.
+        "auto" chooses it, and everything else that is left open, from the data; a number is in
+        standard deviations of the columns. "profile" and "paper" are rules, see the page on the
+        radius.
     order
         Order of the Wasserstein distance, 1 or 2.
     intercept
         Whether the order has a constant part.
+    nominal
+        "auto": with an automatic radius and an intercept, the outcome is forecast first, and the
+        robust policy corrects the forecast (see the page on automatic decisions); with a radius of
+        your own, the empirical distribution, so that the number means what it says. None is the
+        empirical distribution in any case; a ``Forecaster`` or a nominal is taken as it is.
     frozen
         Columns (names or positions) that an adversary cannot move: categories, calendar flags.
     solver
@@ -51,6 +60,7 @@ class RobustNewsvendor(RobustEstimator):
         radius: float | str = "auto",
         order: int = 2,
         intercept: bool = True,
+        nominal: Nominal | Forecaster | str | None = "auto",
         frozen: Sequence[str | int] = (),
         solver: Solver | None = None,
         random_state: int = 0,
@@ -60,14 +70,19 @@ class RobustNewsvendor(RobustEstimator):
         self.radius = radius
         self.order = order
         self.intercept = intercept
+        self.nominal = nominal
         self.frozen = frozen
         self.solver = solver
         self.random_state = random_state
 
     def _recipe(self) -> Recipe:
+        # By default a radius or a policy of the user's own is taken at its word.
+        free = isinstance(self.radius, str) and self.radius == "auto" and self.intercept
+        own = isinstance(self.nominal, str) and self.nominal == "auto" and not free
         return Recipe(
             cost=Newsvendor(self.backorder, self.holding),
             policy=Linear(intercept=self.intercept),
             ball=WassersteinBall(self.radius, order=self.order, frozen=self.frozen),
             solver=DASGD() if self.solver is None else self.solver,
+            **nominal_parts(None if own else self.nominal),
         ).checked()

@@ -5,7 +5,8 @@ from typing import cast
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
 from surefoot.estimators.base import RobustEstimator
-from surefoot.estimators.recipe import Recipe
+from surefoot.estimators.recipe import Recipe, nominal_parts
+from surefoot.forecasts import Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear, Policy
 from surefoot.solvers import DASGD, Solver
@@ -29,6 +30,8 @@ class RobustPolicy(RobustEstimator):
         None is ``DASGD()``.
     nominal
         The centre of the ball; None is the empirical distribution of the data given to ``fit``.
+        "auto" (or a ``Forecaster`` with options of your own) forecasts the outcome first, and the
+        ball holds contexts and errors of the forecast; see the page on automatic decisions.
     random_state
         A whole number; the fit depends on it and on the data alone.
 
@@ -64,7 +67,7 @@ class RobustPolicy(RobustEstimator):
         *,
         ball: WassersteinBall | None = None,
         solver: Solver | None = None,
-        nominal: Nominal | None = None,
+        nominal: Nominal | Forecaster | str | None = None,
         random_state: int = 0,
     ) -> None:
         self.cost_function = cost_function
@@ -80,6 +83,6 @@ class RobustPolicy(RobustEstimator):
             policy=Linear() if self.policy is None else self.policy,
             ball=WassersteinBall("auto") if self.ball is None else self.ball,
             solver=DASGD() if self.solver is None else self.solver,
-            nominal=self.nominal,
+            **nominal_parts(self.nominal),
         )
         return recipe.checked()

@@ -47,7 +47,7 @@ STYLES = {
     "oracle": Style("#000000", (0, (1, 2.5)), "", 1.4, 2),
 }
 LABELS = {method.name: method.label for method in METHODS}
-_TEXT = {"font.size": 9, "axes.titlesize": 9.5, "svg.fonttype": "none", "font.family": "sans-serif"}
+TEXT = {"font.size": 9, "axes.titlesize": 9.5, "svg.fonttype": "none", "font.family": "sans-serif"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class Figure:
         return re.sub(r' (?:width|height)="[^"]*"', "", head) + ">" + rest
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Load matplotlib without a window, or say how to install it."""
     try:
         matplotlib = importlib.import_module("matplotlib")
     except ImportError as error:
@@ -95,20 +96,22 @@ def _pyplot() -> Any:
 
 def require_matplotlib() -> None:
     """Raise before any work if figures cannot be drawn."""
-    _pyplot()
+    pyplot()
 
 
-def _finish(figure: Any, name: str, caption: str) -> Figure:
-    plt = _pyplot()
+def finish(figure: Any, name: str, caption: str) -> Figure:
+    """Turn a drawn figure into bytes and close it."""
+    plt = pyplot()
     text, picture = io.StringIO(), io.BytesIO()
-    with plt.rc_context({"svg.hashsalt": name, **_TEXT}):
+    with plt.rc_context({"svg.hashsalt": name, **TEXT}):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(picture, format="png", dpi=130)
     plt.close(figure)
     return Figure(name, caption, text.getvalue(), picture.getvalue())
 
 
-def _style(axes: Any) -> None:
+def style_axes(axes: Any) -> None:
+    """Give axes the look of the house."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, which="major", axis="y", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -156,8 +159,8 @@ def _panels(
     columns = sorted({one.noise_variance for one in shown if one.noise_variance is not None})
     if not shown:
         return None
-    plt = _pyplot()
-    with plt.rc_context(_TEXT):
+    plt = pyplot()
+    with plt.rc_context(TEXT):
         size = (max(3.1 * len(columns), 6.4), 3.5 * len(rows) + 1.1)
         figure, grid = plt.subplots(
             len(rows), len(columns), figsize=size, squeeze=False, sharey="row", layout="constrained"
@@ -176,11 +179,11 @@ def _panels(
         for axes in grid[-1]:
             axes.set_xlabel("training rows n")
         _legend(figure, list(grid.ravel()), min(4, max(2, len(columns))))
-        return _finish(figure, name, caption)
+        return finish(figure, name, caption)
 
 
 def _one_panel(axes: Any, here: Sequence[Summary], pick: Pick, floor: float, band_from: int) -> None:
-    _style(axes)
+    style_axes(axes)
     for method, label in LABELS.items():
         points = sorted((one.n, *pick(one)) for one in here if one.method == method)
         if not points:
@@ -246,8 +249,8 @@ def restaurant_figure(summaries: Sequence[Summary]) -> Figure | None:
         return None
     products, windows = list(dict.fromkeys(o.product for o in here)), sorted({o.n for o in here})
     cost = {(one.product, one.n, one.method): one.mean for one in here}
-    plt = _pyplot()
-    with plt.rc_context(_TEXT):
+    plt = pyplot()
+    with plt.rc_context(TEXT):
         panels = [None, *products]
         across = min(4, len(panels))
         down = -(-len(panels) // across)
@@ -255,7 +258,7 @@ def restaurant_figure(summaries: Sequence[Summary]) -> Figure | None:
             down, across, figsize=(3.1 * across, 2.7 * down + 1.1), squeeze=False, layout="constrained"
         )
         for axes, product in zip(grid.ravel(), panels, strict=False):
-            _style(axes)
+            style_axes(axes)
             for method, label in LABELS.items():
                 _product_line(axes, method, label, [product] if product else products, windows, cost)
             axes.set(xscale="log")
@@ -270,7 +273,7 @@ def restaurant_figure(summaries: Sequence[Summary]) -> Figure | None:
         for axes in grid[-1]:
             axes.set_xlabel("days learned from")
         _legend(figure, list(grid.ravel()), across)
-        return _finish(figure, "restaurant", _RESTAURANT)
+        return finish(figure, "restaurant", _RESTAURANT)
 
 
 CUT = 1.5  # times the cost of SAA; what is worse lies on the cut

@@ -11,7 +11,7 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.baselines import ERM, SAA, Forest, Shapley
 from surefoot.costs import Newsvendor
 from surefoot.datasets import SyntheticData
-from surefoot.estimators import RobustPolicy
+from surefoot.estimators import RobustNewsvendor, RobustPolicy
 from surefoot.experiments.data import Sample
 from surefoot.policies import Linear
 from surefoot.solvers import DASGD
@@ -96,6 +96,30 @@ class Robust(Method):
     def facts(self, fitted: Any) -> Facts:
         """Return the radius, the certified gap and the solver's own sentence."""
         return Facts(fitted.radius_, float(fitted.certificate_.gap), fitted.status_)
+
+
+@dataclass(frozen=True)
+class Default(Method):
+    """``RobustNewsvendor`` as it comes: nothing is set but the costs.
+
+    ``nominal`` is its option: "auto", or a ``Forecaster`` with parts left out.
+    """
+
+    nominal: Any = "auto"
+
+    def estimator(self, sample: Sample, seed: int) -> Any:
+        """Return a ``RobustNewsvendor``."""
+        return RobustNewsvendor(
+            sample.backorder, sample.holding, nominal=self.nominal, random_state=seed
+        )
+
+    def facts(self, fitted: Any) -> Facts:
+        """Return the radius, the certified gap and the solver's own sentence."""
+        return Facts(fitted.radius_, float(fitted.certificate_.gap), fitted.status_)
+
+    def settings(self) -> dict[str, Any]:
+        """Return every setting by name."""
+        return {"method": "Default", "nominal": repr(self.nominal)}
 
 
 @dataclass(frozen=True)

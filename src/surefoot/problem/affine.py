@@ -135,6 +135,16 @@ class AffineProblem:
         """
         return self._collapse_radius
 
+    @property
+    def collapses(self) -> bool:
+        """Whether the collapse radius is exact: a free support, an intercept, and only contexts move.
+
+        Frozen columns that vary keep their parameters at any radius, and so does a policy whose
+        outcomes move: sqrt(||theta||^2 + pull) is flat at theta = 0.
+        """
+        still = (self.movable | (np.ptp(self.contexts, axis=0) == 0.0)).all()
+        return bool(still and self.intercept and not self.boxed and self.outcome_pull == 0.0)
+
     @cached_property
     def _collapse_radius(self) -> float:
         _, slopes = self.constant_order()

@@ -14,7 +14,7 @@ from surefoot.typing import FloatArray
 # number of rows) and most rows of a check during the run and of the last one.
 JUDGE_STEPS, CHUNK, CHECK_ROWS, LAST_ROWS = 20, 128, 128, 1_024
 # The multiplier's bracket grows by this factor, is halved so often, and gives up after so many.
-BRACKET, CHECK_HALVINGS, LAST_HALVINGS, MOST_BRACKETS = 4.0, 4, 8, 60
+BRACKET, CHECK_HALVINGS, LAST_HALVINGS, MOST_BRACKETS = 4.0, 4, 12, 60
 # A multiplier this many brackets below the first guess is as good as zero.
 MOST_SHRINKS = 20
 

@@ -1,0 +1,223 @@
+"""Compare ways to decide on one's own data: same splits, paired differences, honest intervals."""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surefoot.comparison.methods import OURS, Method, chosen_methods, constant_order
+from surefoot.comparison.result import Comparison, Trial
+from surefoot.comparison.splits import Folds, Split, Splits
+from surefoot.costs import Newsvendor
+from surefoot.estimators.preparation import Table, read_table
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, SurefootError
+from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import check_instance, check_integer, check_number, outcome_matrix
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a comparison stands: fits done, fits in all, and which one is next."""
+
+    done: int
+    total: int
+    method: str
+    split: str
+
+
+def compare(
+    X: Any,
+    y: Any,
+    cost: Newsvendor,
+    methods: Any = None,
+    *,
+    splits: Splits | None = None,
+    reference: str | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Comparison:
+    """Judge ways to decide on data they did not learn from, split by split.
+
+    Every method learns and is judged on the same splits, so that differences are paired. A method
+    that fails on a split is reported with its reason, and the others go on. Ctrl-C returns what was
+    finished if that is two splits or more, and says so in the result.
+
+    Parameters
+    ----------
+    X
+        Contexts: an array, or a pandas or polars frame. Text, categories, dates and gaps are prepared
+        as ``PreparedPolicy`` does, anew from the training rows of each split.
+    y
+        Outcomes, shape (rows,) or (rows, products).
+    cost
+        ``Newsvendor(backorder, holding)``; it judges all methods.
+    methods
+        None is all of "surefoot", "erm", "erm-l1", "forest", "shapley" and "saa"; or some of these
+        names; or a dictionary of unfitted estimators of your own, by name.
+    splits
+        ``Folds(5, repeats=3)`` by default; ``RollingWindow(train, test)`` for rows in order of time.
+    reference
+        The method that others are compared with; None is "surefoot", or else the first method.
+    confidence
+        Level of the intervals, between 0 and 1.
+    random_state
+        A whole number: it decides the folds and the methods by name.
+    on_progress
+        Called before each fit with a ``Progress``.
+
+    Returns
+    -------
+    Comparison
+        Print it; ``rows``, ``to_frame()`` and ``picture(path)`` have the rest.
+
+    Examples
+    --------
+    >>> from surefoot.comparison import Folds, compare
+    >>> from surefoot.costs import Newsvendor
+    >>> from surefoot.datasets import synthetic
+    >>> data = synthetic(n=60, s=5, seed=0)
+    >>> found = compare(data.X, data.y, Newsvendor(1.0, 0.2), ["surefoot", "saa"], splits=Folds(5, 1))
+    >>> [row.method for row in found.rows]
+    ['surefoot', 'saa']
+    >>> found.row("saa").score
+    0.0
+    """
+    check_instance("cost", cost, Newsvendor, "a Newsvendor such as Newsvendor(1.0, 0.2)")
+    level = check_number("confidence", confidence, above=0)
+    if not level < 1:
+        raise InvalidInputError(f"confidence must be < 1, got {level}.")
+    seed = check_integer("random_state", random_state, at_least=0)
+    plan = Folds() if splits is None else splits
+    check_instance("splits", plan, Splits, "Folds(...) or RollingWindow(...)")
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidTypeError(f"on_progress must be a function or None, got {on_progress!r}.")
+    table = read_table(X)
+    outcomes = _outcomes(y, len(table), cost)
+    chosen = chosen_methods(methods, cost, table, seed)
+    named = _reference(reference, chosen)
+    data = _Data(X, table, outcomes, cost)
+    parts = plan.splits(len(table), seed)
+    trials, status = _run(data, chosen, parts, on_progress)
+    return Comparison(
+        methods=tuple(method.name for method in chosen), reference=named, trials=trials,
+        splits=plan, rows_in_all=len(table), n_splits=len(parts), confidence=level, status=status,
+    )  # fmt: skip
+
+
+def _reference(reference: str | None, chosen: tuple[Method, ...]) -> str:
+    names = [method.name for method in chosen]
+    if reference is None:
+        return OURS if OURS in names else names[0]
+    if reference not in names:
+        raise InvalidInputError(
+            f"reference must be one of the methods ({', '.join(names)}), got {reference!r}."
+        )
+    return reference
+
+
+def _outcomes(y: Any, rows: int, cost: Newsvendor) -> FloatArray:
+    """Return outcomes as a vector or a matrix, as they came."""
+    if y is None:
+        raise InvalidTypeError("y must be the outcomes, one for each row of X, got None.")
+    matrix = outcome_matrix("y", y, rows)
+    cost.pieces(matrix.shape[1])  # refuses costs for another number of products
+    return matrix[:, 0] if np.ndim(y) == 1 else matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """All rows, and how to take some of them in the shape they came in."""
+
+    X: Any
+    table: Table
+    outcomes: FloatArray
+    cost: Newsvendor
+
+    def contexts(self, rows: IntArray) -> Any:
+        if isinstance(self.X, Table):
+            return self.X.take(rows)
+        if hasattr(self.X, "iloc"):
+            return self.X.iloc[rows]
+        if hasattr(self.X, "columns"):
+            return self.X[rows]
+        if isinstance(self.X, np.ndarray):
+            return self.X[rows]
+        return [self.X[row] for row in rows]
+
+    def mean_cost(self, decisions: Any, rows: IntArray) -> float:
+        outcomes = self.outcomes[rows]
+        decisions = np.asarray(decisions, dtype=np.float64)
+        if decisions.shape != outcomes.shape:
+            raise SurefootError(
+                f"decisions must have the shape {outcomes.shape} of y, got {decisions.shape}"
+            )
+        if not np.isfinite(decisions).all():
+            raise SurefootError("decisions must be finite, got NaN or infinity")
+        pairs = decisions.reshape(len(rows), -1), outcomes.reshape(len(rows), -1)
+        return float(np.mean(self.cost.evaluate(*pairs)))
+
+
+def _run(
+    data: _Data,
+    methods: tuple[Method, ...],
+    splits: tuple[Split, ...],
+    on_progress: Callable[[Progress], None] | None,
+) -> tuple[tuple[Trial, ...], str]:
+    """Return the trials of whole splits, and a sentence that says whether these are all."""
+    finished: list[Trial] = []
+    total = len(methods) * len(splits)
+    done = 0
+    for k, split in enumerate(splits):
+        current: list[Trial] = []
+        try:
+            yardstick = _constant_cost(data, split)
+            for method in methods:
+                if on_progress is not None:
+                    on_progress(Progress(done, total, method.name, split.name))
+                current.append(_trial(data, method, split, k, yardstick))
+                done += 1
+        except KeyboardInterrupt:
+            if k < 2:
+                raise
+            return tuple(finished), f"Interrupted: {k} of {len(splits)} splits are done."
+        finished += current
+    return tuple(finished), f"All {len(splits)} splits are done."
+
+
+def _constant_cost(data: _Data, split: Split) -> float:
+    model = constant_order(data.cost).fresh()
+    model.fit(np.zeros((len(split.train), 1)), data.outcomes[split.train])
+    return data.mean_cost(model.predict(np.zeros((len(split.test), 1))), split.test)
+
+
+def _trial(data: _Data, method: Method, split: Split, k: int, yardstick: float) -> Trial:
+    """Fit and judge one method on one split; whatever goes wrong in it is in the answer."""
+
+    def answer(cost: float | None, seconds: float, reason: str, notes: tuple[str, ...]) -> Trial:
+        return Trial(
+            method=method.name, split=k, name=split.name, train=len(split.train),
+            test=len(split.test), cost=cost, yardstick=yardstick, seconds=seconds,
+            reason=" ".join(reason.split()), notes=notes,
+        )  # fmt: skip
+
+    refusal = method.why_not(len(split.train))
+    if refusal is not None:
+        return answer(None, 0.0, refusal, ())
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = method.fresh()
+            model.fit(data.contexts(split.train), data.outcomes[split.train])
+            cost = data.mean_cost(model.predict(data.contexts(split.test)), split.test)
+        # Not narrower: methods are the user's own, and one that fails must not end the others.
+        except Exception as error:
+            cost, reason = None, f"{type(error).__name__}: {error}"
+        else:
+            reason = ""
+    notes = tuple(dict.fromkeys(str(one.message) for one in caught))
+    return answer(cost, time.perf_counter() - began, reason, notes)

@@ -1,0 +1,80 @@
+"""The picture of a comparison: what each method costs beyond the reference."""
+
+import importlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
+
+if TYPE_CHECKING:
+    from surefoot.comparison.result import Comparison, Row
+
+BETTER, WORSE, OPEN = "#0060a8", "#c8553d", "#7a7a7a"
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def require_matplotlib() -> None:
+    """Raise before any work if pictures cannot be drawn."""
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise MissingExtraError(
+            'A picture needs matplotlib: run pip install "surefoot[cli]".'
+        ) from error
+
+
+def check_target(path: Path) -> Path:
+    """Return a path that a picture can be written to, or say what is wrong with it."""
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidInputError(f"A picture must end in {' or '.join(FORMATS)}, got {path}.")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"A picture must lie in an existing folder, got {path}.")
+    return path
+
+
+def draw(found: "Comparison", target: Any) -> None:
+    """Draw into a file, or onto axes."""
+    require_matplotlib()
+    if hasattr(target, "barh"):
+        _draw(found, target)
+        return
+    if not isinstance(target, str | Path):
+        raise InvalidTypeError(f"A picture must go to a path or to axes, got {target!r}.")
+    path = check_target(Path(target))
+    # A figure of its own, without pyplot: no window, no global state.
+    figures = importlib.import_module("matplotlib.figure")
+    shown = [row for row in found.rows if not math.isnan(row.cost)]
+    figure = figures.Figure(figsize=(8.2, 1.7 + 0.42 * len(shown)), layout="constrained")
+    _draw(found, figure.subplots())
+    figure.savefig(path, dpi=150)
+
+
+def _draw(found: "Comparison", axes: Any) -> None:
+    rows = [row for row in found.rows if not math.isnan(row.difference)]
+    rows = sorted(rows, key=lambda row: row.cost)[::-1]  # the cheapest on top, as in the table
+    for place, row in enumerate(rows):
+        _mark(axes, place, row, found)
+    axes.axvline(0.0, color="#333333", linewidth=0.8, zorder=1)
+    axes.set_yticks(range(len(rows)), [f"{row.method}  ({row.cost:.4g})" for row in rows])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlabel(
+        f"cost beyond that of {found.reference}, with {100 * found.confidence:g} % intervals\n"
+        "(blue: costs less, red: costs more, grey: not settled)"
+    )
+    axes.set_title(found.splits.describe(found.rows_in_all), loc="left", fontsize=10)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(True, axis="x", color="#e4e4e4", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _mark(axes: Any, place: int, row: "Row", found: "Comparison") -> None:
+    if row.method == found.reference:
+        axes.plot([0.0], [place], "D", color="#333333", markersize=6, zorder=3)
+        return
+    colour = BETTER if row.high < 0 else WORSE if row.low > 0 else OPEN
+    if not math.isnan(row.low):
+        axes.plot([row.low, row.high], [place, place], color=colour, linewidth=2.4, zorder=2,
+                  solid_capstyle="butt")  # fmt: skip
+    axes.plot([row.difference], [place], "o", color=colour, markersize=7, zorder=3)

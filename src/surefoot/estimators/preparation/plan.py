@@ -1,0 +1,263 @@
+"""How the columns of a table become the numbers that a policy sees: learned once, then fixed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surefoot.costs.base import weighted_quantile
+from surefoot.estimators.preparation.blocks import Levels, Numbers
+from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
+from surefoot.exceptions import InvalidInputError
+from surefoot.problem import column_spread
+from surefoot.typing import FloatArray, IntArray
+
+MISSING = "missing"
+# What a category is read from: the value itself, or a part of a date.
+VALUE, WEEKDAY, MONTH = "value", "weekday", "month"
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_CALENDARS = {WEEKDAY: WEEKDAYS, MONTH: MONTHS}
+# A category with more levels than this share of the rows names rows rather than describing them.
+IDENTIFIER_SHARE = 0.5
+IDENTIFIER_LEVELS = 10
+
+
+@dataclass(frozen=True)
+class NumberPart:
+    """A column of numbers: the median that fills gaps, the divisor, and whether gaps were seen."""
+
+    column: int
+    name: str
+    fill: float
+    scale: float
+    gaps: bool
+
+
+@dataclass(frozen=True)
+class CategoryPart:
+    """A category, or the weekday or month of a date: its levels and the share of rows of each.
+
+    Levels that were seen, but too seldom to learn from, are ``rare``: they count as unknown.
+    """
+
+    column: int
+    name: str
+    reading: str
+    levels: tuple[str, ...]
+    shares: tuple[float, ...]
+    rare: tuple[str, ...]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The levels that have a prepared column."""
+        return self.levels[1:] if len(self.levels) == 2 else self.levels
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What each column is, and what it becomes. It is made of plain data, so it can be saved.
+
+    Attributes
+    ----------
+    kinds
+        "number", "category" or "date", one for each column of X.
+    numbers, categories
+        The parts that became prepared columns, in that order, flags of gaps in between.
+    constant
+        Columns (or weekdays, months of dates) that were left out: fewer than two frequent levels.
+    """
+
+    kinds: tuple[str, ...]
+    numbers: tuple[NumberPart, ...]
+    categories: tuple[CategoryPart, ...]
+    constant: tuple[CategoryPart, ...]
+
+    def __str__(self) -> str:
+        """Return one line for each part."""
+        lines = [
+            f"{part.name}: a number, divided by {part.scale:.4g}; gaps become {part.fill:.4g}"
+            + (" and are flagged" if part.gaps else "")
+            for part in self.numbers
+        ]
+        lines += [
+            f"{part.name}: a category of {', '.join(part.levels)}"
+            + (f"; too rare: {', '.join(part.rare)}" if part.rare else "")
+            for part in self.categories
+        ]
+        lines += [f"{part.name}: left out, as it hardly varied" for part in self.constant]
+        return "\n".join(lines)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name per prepared column."""
+        found = [part.name for part in self.numbers]
+        found += [f"{part.name}={MISSING}" for part in self.numbers if part.gaps]
+        found += [f"{part.name}={level}" for part in self.categories for level in part.shown]
+        return tuple(found)
+
+    @property
+    def sources(self) -> IntArray:
+        """For each prepared column, the position of the column of X that it came from."""
+        found = [part.column for part in self.numbers]
+        found += [part.column for part in self.numbers if part.gaps]
+        found += [part.column for part in self.categories for _ in part.shown]
+        return np.array(found, dtype=np.int64)
+
+    @property
+    def flags(self) -> tuple[int, ...]:
+        """Positions of the prepared columns that hold 0 and 1."""
+        return tuple(range(len(self.numbers), len(self.names)))
+
+    def blocks(self) -> tuple[Numbers, Levels]:
+        """Return the transformers that this plan describes."""
+        numbers = Numbers(
+            fills=tuple(part.fill for part in self.numbers),
+            scales=tuple(part.scale for part in self.numbers),
+            gaps=tuple(part.gaps for part in self.numbers),
+        )
+        return numbers, Levels(shares=tuple(part.shares for part in self.categories))
+
+    def encode(self, table: Table) -> tuple[FloatArray, tuple[str, ...]]:
+        """Return numbers (gaps as NaN) and codes of levels (-1: unknown), and what was surprising."""
+        matrix = np.empty((len(table), len(self.numbers) + len(self.categories)))
+        sentences = []
+        for k, part in enumerate(self.numbers):
+            column = table.columns[part.column]
+            if column.kind != NUMBER and not column.gaps.all():
+                raise InvalidInputError(
+                    f"X must hold numbers in {part.name!r} as in fit, got a {column.kind}."
+                )
+            matrix[:, k] = column.values if column.kind == NUMBER else np.nan
+            if np.isnan(matrix[:, k]).any() and not part.gaps:
+                sentences.append(f"{part.name!r} has gaps (the median fills them)")
+        for k, category in enumerate(self.categories, start=len(self.numbers)):
+            labels = _labels(table.columns[category.column], category.reading)
+            matrix[:, k], unknown = _codes(category, labels)
+            sentences += _unknown_sentence(category, unknown)
+        for category in self.constant:
+            labels = _labels(table.columns[category.column], category.reading)
+            sentences += _unknown_sentence(category, _codes(category, labels)[1])
+        return matrix, tuple(sentences)
+
+
+def learn_plan(
+    table: Table, masses: FloatArray, categories: Sequence[Any] = (), *, scale: bool, min_rows: int
+) -> Plan:
+    """Return the plan for a table of training rows that count ``masses`` times each.
+
+    >>> table = Table.of({"price": [1.0, 3.0], "shop": ["north", "south"], "country": ["DE", "DE"]})
+    >>> print(learn_plan(table, np.ones(2), scale=False, min_rows=1))
+    price: a number, divided by 1; gaps become 1
+    shop: a category of north, south
+    country: left out, as it hardly varied
+    """
+    forced = {column_position(table, entry, "categories") for entry in categories}
+    kinds = tuple(CATEGORY if j in forced else column.kind for j, column in enumerate(table.columns))
+    numbers: list[NumberPart] = []
+    parts: list[CategoryPart] = []
+    for j, (column, kind) in enumerate(zip(table.columns, kinds, strict=True)):
+        number = _number_part(j, column, masses, scale, min_rows) if kind == NUMBER else None
+        if number is not None:
+            numbers.append(number)
+        else:
+            readings = (WEEKDAY, MONTH) if kind == DATE else (VALUE,)
+            parts += [_category_part(j, column, reading, masses, min_rows) for reading in readings]
+    varied = tuple(part for part in parts if len(part.levels) > 1)
+    constant = tuple(part for part in parts if len(part.levels) < 2)
+    return Plan(kinds, tuple(numbers), varied, constant)
+
+
+def column_position(table: Table, entry: Any, option: str) -> int:
+    """Return the position of a column given by name or position."""
+    if isinstance(entry, str) and table.named and entry in table.names:
+        return table.names.index(entry)
+    whole = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
+    if whole and -len(table.columns) <= entry < len(table.columns):
+        return int(entry) % len(table.columns)
+    allowed = ", ".join(table.names) if table.named else f"positions below {len(table.columns)}"
+    raise InvalidInputError(f"{option} must name columns of X ({allowed}), got {entry!r}.")
+
+
+def identifiers(plan: Plan, rows: int) -> tuple[str, ...]:
+    """Return the categories that have a level of their own for most rows."""
+    limit = max(IDENTIFIER_LEVELS, IDENTIFIER_SHARE * rows)
+    parts = plan.categories + plan.constant
+    return tuple(part.name for part in parts if len(part.levels) + len(part.rare) > limit)
+
+
+def _number_part(
+    j: int, column: Column, masses: FloatArray, scale: bool, min_rows: int
+) -> NumberPart | None:
+    """Return the part, or None for a column that never varied."""
+    gaps = column.gaps
+    if gaps.all():
+        return None
+    values, weights = column.values[~gaps], masses[~gaps] / masses[~gaps].sum()
+    spread = float(column_spread(values[:, None], weights)[0])
+    # A flag is worth its column if both sides of it are seen often enough.
+    flagged = bool(gaps.any() and min(masses[gaps].sum(), masses[~gaps].sum()) >= min_rows)
+    if spread == 0.0 and not flagged:
+        return None
+    divisor = spread if scale and spread > 0.0 else 1.0
+    return NumberPart(j, column.name, weighted_quantile(values, weights, 0.5), divisor, flagged)
+
+
+def _category_part(
+    j: int, column: Column, reading: str, masses: FloatArray, min_rows: int
+) -> CategoryPart:
+    labels = _labels(column, reading)
+    counts: dict[str, float] = {}
+    for label, mass in zip(labels, masses, strict=True):
+        counts[label] = counts.get(label, 0.0) + float(mass)
+    frequent = [level for level, count in counts.items() if count >= min_rows]
+    levels = tuple(sorted(frequent, key=lambda level: _level_key(reading, level)))
+    total = sum(counts[level] for level in levels)
+    name = column.name if reading == VALUE else f"{column.name} {reading}"
+    rare = tuple(sorted(set(counts) - set(levels)))
+    return CategoryPart(j, name, reading, levels, tuple(counts[k] / total for k in levels), rare)
+
+
+def _level_key(reading: str, level: str) -> tuple[int, float, str]:
+    """Order weekdays and months by the calendar, numbers by value and the rest by the alphabet."""
+    calendar = _CALENDARS.get(reading, ())
+    if level in calendar:
+        return 0, float(calendar.index(level)), level
+    try:
+        return 0, float(level), level
+    except ValueError:
+        return 1, 0.0, level
+
+
+def _labels(column: Column, reading: str) -> list[str]:
+    """Return the level of each row, as text."""
+    if reading == VALUE:
+        return [MISSING if value is None else str(value) for value in column.as_category().values]
+    if column.kind != DATE:
+        if not column.gaps.all():
+            raise InvalidInputError(f"X must hold dates in {column.name!r} as in fit, got others.")
+        return [MISSING] * len(column.values)
+    days = column.values
+    if reading == WEEKDAY:
+        numbers = (days.astype(np.int64) + WEEKDAYS.index("Thu")) % 7  # day 0 was a Thursday
+    else:
+        numbers = days.astype("datetime64[M]").astype(np.int64) % 12
+    calendar = _CALENDARS[reading]
+    return [MISSING if gap else calendar[k] for k, gap in zip(numbers, column.gaps, strict=True)]
+
+
+def _codes(part: CategoryPart, labels: list[str]) -> tuple[FloatArray, list[str]]:
+    """Return the code of each row, -1 for unknown levels, and those levels."""
+    known = {level: code for code, level in enumerate(part.levels)}
+    codes = np.array([known.get(label, -1) for label in labels], dtype=np.float64)
+    return codes, sorted({label for label in labels if label not in known} - set(part.rare))
+
+
+def _unknown_sentence(part: CategoryPart, unknown: list[str]) -> list[str]:
+    if not unknown:
+        return []
+    shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
+    if len(part.levels) < 2:
+        return [f"{part.name!r} is {shown} (it hardly varied in training and is ignored)"]
+    return [f"{part.name!r} is {shown} (unknown: the average of the known levels counts)"]

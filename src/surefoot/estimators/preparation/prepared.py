@@ -1,0 +1,328 @@
+"""A policy together with the preparation of its columns."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from surefoot.ambiguity import WassersteinBall
+from surefoot.estimators.augmentation import Augmentation
+from surefoot.estimators.base import RobustEstimator
+from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.learner import AdversarialSample
+from surefoot.estimators.persistence import write_file
+from surefoot.estimators.preparation.blocks import assemble
+from surefoot.estimators.preparation.file import prepared_parts
+from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
+from surefoot.estimators.preparation.table import Table, read_table
+from surefoot.exceptions import (
+    DataWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    ModelFileError,
+    UnsupportedProblemError,
+)
+from surefoot.nominals import Nominal
+from surefoot.typing import FloatArray
+from surefoot.validation import check_flag, check_instance, check_integer, mass_vector
+
+
+class PreparedPolicy(DecisionMaker):
+    """A policy for tables with numbers, categories, dates and gaps.
+
+    Before the policy sees them,
+
+    - numbers are divided by their standard deviation; gaps become the median, and a 0/1 column says
+      where they were, if there were any in training;
+    - categories (text, categorical and boolean columns, and those named in ``categories``) become one
+      0/1 column for each level, of two levels for one of them; a gap is a level of its own, "missing";
+    - dates become two categories, the weekday and the month;
+    - columns that never varied are left out, with a warning; if none is left, the policy is a constant.
+
+    An adversary moves numbers only: 0/1 columns are frozen. At decision time a level that training
+    never saw counts as the average of the known levels (each 0/1 column holds the share of its level),
+    and a gap in a column that had none is the median; both raise a ``DataWarning``.
+
+    Parameters
+    ----------
+    model
+        The policy: ``RobustNewsvendor``, ``RobustPolicy`` or a baseline. Its own ``frozen`` columns
+        are names or positions of the columns of X, before any preparation.
+    categories
+        Columns (names or positions) that hold categories although they look like numbers.
+    freeze
+        Whether 0/1 columns are frozen for the adversary; False lets it move all columns.
+    scale
+        Whether numbers are divided by their standard deviation. Only policies that look at units
+        notice: ``ERM`` with a penalty, ``Shapley``, and balls with ``scale=False``.
+    min_rows
+        Levels (and gaps) seen in fewer training rows than this are too rare to learn from: they count
+        as levels that training never saw, without a warning.
+
+    Attributes
+    ----------
+    model_
+        The fitted policy, with its radius, parameters and certificate.
+    plan_
+        What became of each column; print it.
+    transformer_
+        The scikit-learn ``ColumnTransformer`` underneath.
+
+    Examples
+    --------
+    >>> from surefoot import RobustNewsvendor
+    >>> X = [[20.0, "Sat"], [21.0, "Mon"], [25.0, "Sat"], [18.0, "Mon"], [26.0, "Mon"], [19.0, "Sat"]]
+    >>> y = [30.0, 11.0, 36.0, 8.0, 14.0, 29.0]
+    >>> policy = PreparedPolicy(RobustNewsvendor(backorder=1.0, holding=0.2, radius=0.1))
+    >>> model = policy.fit(X, y)
+    >>> model.prepared_names
+    ('0', '1=Sat')
+    >>> model.predict([[22.0, "Sat"]]) > model.predict([[22.0, "Mon"]])
+    array([ True])
+    """
+
+    plan_: Plan
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        categories: Sequence[str | int] = (),
+        freeze: bool = True,
+        scale: bool = True,
+        min_rows: int = 3,
+    ) -> None:
+        self.model = model
+        self.categories = categories
+        self.freeze = freeze
+        self.scale = scale
+        self.min_rows = min_rows
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that failed leaves no policy behind."""
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Gaps and text are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def prepared_names(self) -> tuple[str, ...]:
+        """One name per prepared column."""
+        check_is_fitted(self)
+        return self.plan_.names
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the preparation and the policy from past pairs.
+
+        Parameters
+        ----------
+        X
+            Contexts: a pandas or polars frame, or rows of numbers and text.
+        y
+            Outcomes, shape (rows,) or (rows, products).
+        sample_weight
+            Non-negative, one per row; a weight of 2 counts as the row twice.
+        """
+        model, matrix = self._prepared_model(X, sample_weight)
+        if sample_weight is None:
+            model.fit(matrix, y)
+        else:
+            model.fit(matrix, y, sample_weight)
+        self.model_ = model
+        return self
+
+    def _prepared_model(self, X: Any, sample_weight: Any = None) -> tuple[Any, FloatArray]:
+        """Learn the preparation; return a fresh model for it and the prepared contexts."""
+        categories = self._checked_categories()
+        if hasattr(self, "model_"):
+            del self.model_
+        table = self._read(X, reset=True)
+        masses = mass_vector("sample_weight", sample_weight, len(table))
+        seen = np.flatnonzero(masses)  # a row of weight zero is a row that is not there
+        if len(seen) < 2:
+            raise InvalidInputError(f"X must have at least 2 rows, got n_samples = {len(seen)}.")
+        plan = learn_plan(
+            table.take(seen), masses[seen], categories,
+            scale=bool(self.scale), min_rows=int(self.min_rows),
+        )  # fmt: skip
+        _warn_of_oddities(plan, len(seen))
+        model = self._frozen(table, plan)
+        self.plan_, self.transformer_ = plan, assemble(*plan.blocks())
+        self._given = self.options()
+        return model, self._transformed(plan.encode(table)[0])
+
+    def _transformed(self, matrix: FloatArray) -> FloatArray:
+        if not self.plan_.names:
+            return np.zeros((len(matrix), 1))  # nothing is known, so the policy is a constant
+        return np.ascontiguousarray(self.transformer_.transform(matrix))
+
+    def options(self) -> dict[str, Any]:
+        """Return the parameters beside the model."""
+        return {
+            "categories": tuple(self.categories),
+            "freeze": bool(self.freeze),
+            "scale": bool(self.scale),
+            "min_rows": int(self.min_rows),
+        }
+
+    def _checked_categories(self) -> tuple[str | int, ...]:
+        check_instance(
+            "model", self.model, DecisionMaker, "a policy such as RobustNewsvendor(1.0, 0.2)"
+        )
+        if isinstance(self.model, PreparedPolicy):
+            raise InvalidTypeError("model must not be prepared already, got a PreparedPolicy.")
+        check_flag("freeze", self.freeze)
+        check_flag("scale", self.scale)
+        check_integer("min_rows", self.min_rows, at_least=1)
+        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
+            raise InvalidTypeError(
+                f"categories must be a sequence of columns such as ('shop',), got {self.categories!r}."
+            )
+        return tuple(self.categories)
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """Return X as a table with the columns of fit."""
+        table = read_table(X)
+        if not isinstance(X, Table):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            self.n_features_in_ = len(table.columns)
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif table.names != tuple(getattr(self, "feature_names_in_", table.names)):
+            raise InvalidInputError(
+                f"X must have the columns of fit ({', '.join(self.feature_names_in_)}) in their order, "
+                f"got {', '.join(table.names)}."
+            )
+        return table
+
+    def _frozen(self, table: Table, plan: Plan) -> Any:
+        """Return a fresh model whose adversary leaves 0/1 columns alone; baselines have none."""
+        model = clone(self.model)
+        given = model.get_params(deep=False)
+        if not isinstance(model, RobustEstimator):
+            return model
+        ball = given.get("ball", None) or WassersteinBall("auto")
+        _refuse_own_geometry(given, ball, freeze=bool(self.freeze))
+        named = given.get("frozen", ball.frozen)
+        own = {column_position(table, entry, "frozen") for entry in named}
+        positions = set(plan.flags) if self.freeze else set()
+        positions |= {k for k, source in enumerate(plan.sources) if source in own}
+        frozen = tuple(sorted(positions))
+        if "frozen" in given:
+            return model.set_params(frozen=frozen)
+        return model.set_params(ball=replace(ball, frozen=frozen))
+
+    def prepare(self, X: Any) -> FloatArray:
+        """Return the numbers that the policy sees, shape (rows, prepared columns)."""
+        check_is_fitted(self)
+        table = self._read(X, reset=False)
+        matrix, surprises = self.plan_.encode(table)
+        if surprises:
+            warnings.warn(
+                f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning, stacklevel=3
+            )
+        return self._transformed(matrix)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return decisions, shape (rows,) or (rows, products) as y was."""
+        decisions: FloatArray = self._checked().predict(self.prepare(X))
+        return decisions
+
+    def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean realised cost of the decisions, summed over products."""
+        return float(self._checked().cost(self.prepare(X), y, sample_weight))
+
+    def worst_case(
+        self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None
+    ) -> AdversarialSample:
+        """Return the worst distribution around (X, y), its contexts as prepared columns."""
+        model = self._robust("worst_case")
+        return model.worst_case(self.prepare(X), y, radius=radius, sample_weight=sample_weight)
+
+    def augmentation(
+        self, X: Any = None, y: Any = None, *, radius: float | None = None
+    ) -> Augmentation:
+        """Return what the adversary does, column by prepared column and by their names."""
+        model = self._robust("augmentation")
+        found = model.augmentation(None if X is None else self.prepare(X), y, radius=radius)
+        return replace(found, columns=self.plan_.names or found.columns)
+
+    def _partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn from new pairs in order; the preparation stays as the first call learned it."""
+        if hasattr(self, "model_"):
+            self.model_.partial_fit(self.prepare(X), y)
+            return self
+        model, matrix = self._prepared_model(X)
+        self.model_ = model.partial_fit(matrix, y)
+        return self
+
+    # Baselines learn from all rows at once, and a policy around one has no such method.
+    partial_fit = available_if(lambda self: isinstance(self.model, RobustEstimator))(_partial_fit)
+
+    def save(self, path: str | Path) -> None:
+        """Write the preparation and the fitted model to a file: JSON and arrays, nothing to run."""
+        self._robust("save")
+        if self.options() != self._given:
+            raise ModelFileError(
+                "The parameters must be those of the fit to be saved, got others: call fit again."
+            )
+        write_file(path, *prepared_parts(self))
+
+    def _checked(self) -> Any:
+        check_is_fitted(self)
+        return self.model_
+
+    def _robust(self, what: str) -> RobustEstimator:
+        model = self._checked()
+        if not isinstance(model, RobustEstimator):
+            raise UnsupportedProblemError(
+                f"{what} needs a robust model such as RobustNewsvendor, got {type(model).__name__}."
+            )
+        return model
+
+
+def _refuse_own_geometry(given: dict[str, Any], ball: WassersteinBall, *, freeze: bool) -> None:
+    """Refuse what speaks of the columns of X one by one, and would meet prepared columns."""
+    if ball.support is not None:
+        raise InvalidInputError(
+            "ball must have support=None in a PreparedPolicy, whose columns are not those of X, "
+            f"got {ball.support!r}."
+        )
+    if isinstance(given.get("nominal"), Nominal):
+        raise InvalidInputError(
+            "nominal must be None in a PreparedPolicy, whose columns are not those of X, "
+            f"got {given['nominal']!r}."
+        )
+    if freeze and getattr(given.get("policy"), "features", None) is not None:
+        raise InvalidInputError(
+            "freeze must be False beside a policy with a feature map, whose features mix columns, "
+            "got True."
+        )
+
+
+def _warn_of_oddities(plan: Plan, rows: int) -> None:
+    sentences = []
+    if plan.constant:
+        names = ", ".join(repr(part.name) for part in plan.constant)
+        rest = "" if plan.names else " None is left: decisions are constant."
+        sentences.append(f"Columns that hardly varied are left out: {names}.{rest}")
+    found = identifiers(plan, rows)
+    if found:
+        sentences.append(
+            f"Categories with a level for most rows ({', '.join(map(repr, found))}) name rows rather "
+            "than describe them: leave them out, or make them coarser."
+        )
+    if sentences:
+        warnings.warn(" ".join(sentences), DataWarning, stacklevel=4)

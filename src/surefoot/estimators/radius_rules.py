@@ -1,0 +1,353 @@
+r"""Radii from rules: what each one promises, and what it does not.
+
+**Profile** (robust Wasserstein profile inference). Let z = theta'x + t be the best policy of the
+true distribution, and u_i in {-b, h} the slope of the cost at its residual in row i. The best policy
+of a distribution P is where the score vanishes: E_P[u (x, 1)] = 0. On the data the score is not zero,
+S = sum_i w_i u_i x_i, with x_i net of the intercept and of frozen columns. Moving row i by Delta_i
+without crossing the kink keeps u_i and turns the score into S + sum_i w_i u_i Delta_i, so the cheapest
+moves that cancel it solve
+
+    order 2:  min sum_i w_i |Delta_i|^2  s.t.  sum_i w_i u_i Delta_i = -S:  |S|^2 / sum_i w_i u_i^2
+    order 1:  min sum_i w_i |Delta_i|    s.t.  the same:                    |S| / max(b, h)
+
+In both cases the distance is |S| / C with C the slope constant of the ball, sqrt(b h) or max(b, h).
+The radius is the quantile of |S| / C under the true distribution. If the quantile b/(b+h) of the
+outcome given the context is affine, then given the contexts the u_i are independent, h with
+probability b/(b+h) and -b otherwise, whatever the noise: the law of S is known and needs no estimate
+(the pivotal penalty of Belloni and Chernozhukov). With s scaled columns its typical size is
+sqrt(b h s / n) / C: like 1/sqrt(n), and like sqrt(s), because the norm of the ball adds up columns.
+
+What holds. (1) Exactly, for any number of rows and columns: with the stated probability |S| / C is
+at most the radius, counting the simulation (the order statistic of the draws is that of an exact
+Monte Carlo test). (2) Then, by convexity, no policy of the family undercuts the best policy's cost on
+the data by more than radius * C * |theta - theta_best| (intercept and frozen columns at their score).
+(3) For many rows: some distribution in the ball has the true best policy as its own best one, so that
+the policies which are best for a distribution in the ball form a confidence region. Rows that the
+moves push over the kink stop there, where any slope is a subgradient, at a cost of lower order; so
+does balancing the intercept and frozen columns, by letting rows near the kink cross. Crossing could
+even cancel the whole score at lower order, so (3) errs on the safe side. (4) It says nothing about
+the realised cost of the fitted policy.
+
+References: Blanchet, Kang, Murthy (2019), Robust Wasserstein profile inference, J. Appl. Probab. 56;
+Blanchet, Murthy, Si (2022), Confidence regions in Wasserstein distributionally robust estimation,
+Biometrika 109; Belloni, Chernozhukov (2011), l1-penalized quantile regression, Ann. Statist. 39.
+
+**Paper** (its Theorem 2 and the Corollary): sqrt(2 (1 + D^2) log(1/(1-q)) / n) for a support of
+diameter D >= 1. It is dimension-free, and false: see ``docs/theory.md``.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
+from surefoot.nominals import Empirical
+from surefoot.problem import AffineProblem, Problem, affine_problems, general_problem, why_not_affine
+from surefoot.random import rng_for
+from surefoot.typing import FloatArray
+from surefoot.validation import check_choice, check_integer, check_number
+
+CONFIDENCE = 0.95
+# Draws of the score. The order statistic is exact for any number; more of them steady the radius.
+DRAWS = 4_000
+# Beyond this many rows the score is normal for all purposes, and s normals stand for n slopes.
+NORMAL_FROM = 5_000
+# So many slopes are drawn at once; more draws than this would take minutes.
+DRAWN_NUMBERS, MOST_DRAWS = 2_000_000, 1_000_000
+# Up to this many rows all pairs are measured for the diameter; beyond, twice the largest distance
+# from the mean bounds it.
+PAIRS_UP_TO = 3_000
+
+
+@dataclass(frozen=True)
+class RuledRadius:
+    """A radius, what the rule states about it, and what to know before trusting it.
+
+    Attributes
+    ----------
+    rule
+        "profile" or "paper".
+    radius
+        In units of the ball: standard deviations of the columns if they are scaled.
+    confidence
+        The probability in the statement.
+    statement
+        What the rule states, as a sentence.
+    warnings
+        What stands against it here; empty if nothing does.
+    """
+
+    rule: str
+    radius: float
+    confidence: float
+    statement: str
+    warnings: tuple[str, ...] = ()
+
+
+def ruled_radius(
+    rule: str,
+    problem: Problem,
+    *,
+    confidence: float = CONFIDENCE,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> RuledRadius:
+    """Return the radius that a rule sets for a problem; the problem's own radius is not looked at.
+
+    Parameters
+    ----------
+    rule
+        "profile" or "paper" (see the module's text for what they mean).
+    problem
+        A problem with an Empirical nominal; "profile" needs a Linear policy and a kinked cost, too.
+    confidence
+        The probability that the rule states, between 0 and 1.
+    draws, seed
+        Of the simulated scores of "profile".
+
+    Examples
+    --------
+    >>> from surefoot import Problem, WassersteinBall
+    >>> from surefoot.costs import Newsvendor
+    >>> from surefoot.datasets import synthetic
+    >>> from surefoot.policies import Linear
+    >>> data = synthetic(n=200, s=5, seed=0)
+    >>> problem = Problem(Newsvendor(1.0, 0.2), Linear(), Empirical(data.X, data.y), WassersteinBall(0))
+    >>> rule = ruled_radius("profile", problem)
+    >>> 0.1 < rule.radius < 0.3
+    True
+    """
+    check_choice("rule", rule, _RULES)
+    confidence = check_number("confidence", confidence, above=0)
+    if not confidence < 1.0:
+        raise InvalidInputError(f"confidence must be < 1, got {confidence}.")
+    if not isinstance(problem.nominal, Empirical):
+        raise UnsupportedProblemError(
+            f"radius={rule!r} needs the rows of an Empirical nominal, got "
+            f"{type(problem.nominal).__name__}: give a number."
+        )
+    return _RULES[rule](
+        problem,
+        problem.nominal,
+        confidence,
+        check_integer("draws", draws, at_least=1),
+        check_integer("seed", seed, at_least=0),
+    )
+
+
+def net_columns(problem: AffineProblem) -> FloatArray:
+    """Return movable columns net of what costs nothing to balance: intercept and frozen columns.
+
+    Shape (rows, movable columns): the residuals of a weighted least squares fit.
+    """
+    movable = problem.contexts[:, problem.movable]
+    free = problem.contexts[:, ~problem.movable]
+    if problem.intercept:
+        movable, free = (part - problem.weights @ part for part in (movable, free))
+        free = np.column_stack([np.ones(len(free)), free])
+    if free.shape[1] == 0:
+        return movable
+    root = np.sqrt(problem.weights)[:, None]
+    fitted = np.linalg.lstsq(root * free, root * movable, rcond=None)[0]
+    return np.asarray(movable - free @ fitted)
+
+
+def score_distance(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
+    r"""Return how far mass must move to cancel the score of given slopes without crossing the kink.
+
+    .. math:: |\sum_i w_i u_i \tilde x_i| / C, \quad
+              C = \max(b, h) \text{ (order 1)}, \ \sqrt{b h + (h - b) \bar u} \text{ (order 2)}
+
+    Parameters
+    ----------
+    problem
+        One product, in scaled units.
+    slopes
+        u, shape (..., rows), in {-b, h}.
+
+    Returns
+    -------
+    array of shape (...)
+        Distances in units of the ball. The mean slope is zero where the intercept is free.
+    """
+    weighted = problem.weights[:, None] * net_columns(problem)
+    if weighted.shape[1] > weighted.shape[0]:  # lengths are kept by the triangular factor
+        weighted = np.asarray(np.linalg.qr(weighted.T, mode="r")).T
+    sizes = np.linalg.norm(slopes @ weighted, axis=-1)
+    constant: FloatArray | float = problem.slope_constant
+    if problem.order == 2 and not problem.intercept:
+        up, down = problem.pieces.up, problem.pieces.down
+        constant = np.sqrt(up * down + (up - down) * (slopes @ problem.weights))
+    return np.asarray(sizes / constant)
+
+
+def profile_distances(problem: AffineProblem, draws: int, rng: np.random.Generator) -> FloatArray:
+    """Simulate, given the contexts, how far the best policy's score is from zero; shape (draws,)."""
+    up, down = problem.pieces.up, problem.pieces.down
+    rows = len(problem.weights)
+    if rows > NORMAL_FROM:
+        spread = np.linalg.svd(problem.weights[:, None] * net_columns(problem), compute_uv=False)
+        normals = rng.standard_normal((draws, len(spread)))
+        return np.asarray(np.sqrt(normals**2 @ spread**2) * problem.pieces.geometric
+                          / problem.slope_constant)  # fmt: skip
+    piece = max(1, DRAWN_NUMBERS // rows)
+    found = []
+    for begin in range(0, draws, piece):
+        covered = rng.random((min(piece, draws - begin), rows)) < problem.pieces.quantile
+        found.append(score_distance(problem, np.where(covered, up, -down)))
+    return np.concatenate(found)
+
+
+def _profile(
+    problem: Problem, nominal: Empirical, confidence: float, draws: int, seed: int
+) -> RuledRadius:
+    del nominal  # the affine form has its rows
+    reason = why_not_affine(problem)
+    if reason is not None:
+        raise UnsupportedProblemError(
+            f"radius='profile' has no rule for this problem: {reason}; use 'auto' or a number."
+        )
+    products = affine_problems(problem, merge=False)
+    # Products share contexts and may share noise; at level alpha / m each, all hold together.
+    level = 1.0 - (1.0 - confidence) / len(products)
+    needed = math.ceil(1.0 / (1.0 - level) - 1e-9)  # fewer draws have no such order statistic
+    if needed > MOST_DRAWS:
+        raise InvalidInputError(
+            f"confidence must be <= {1.0 - len(products) / MOST_DRAWS:.6g} for {len(products)} "
+            f"product{'s'[: len(products) > 1]}, got {confidence}."
+        )
+    draws = max(draws, needed)
+    rank = min(math.ceil(level * (draws + 1) - 1e-9), draws)
+    radius = 0.0
+    for j, product in enumerate(products):
+        distances = profile_distances(product, draws, rng_for(seed, "profile", j))
+        radius = max(radius, float(np.partition(distances, rank - 1)[rank - 1]))
+    every = "of every product " if len(products) > 1 else ""
+    statement = (
+        f"With probability {confidence:.0%} the score of the best policy {every}can be cancelled "
+        "within the ball: that policy is compatible with it. Of the realised cost it says nothing."
+    )
+    return RuledRadius("profile", radius, confidence, statement, tuple(_profile_warnings(products)))
+
+
+def _profile_warnings(products: tuple[AffineProblem, ...]) -> list[str]:
+    found = []
+    if any(product.boxed for product in products):
+        found.append(
+            "the support may stop moves that the rule counts on, so that its coverage is not proved"
+        )
+    if not products[0].movable.any():
+        found.append("no column moves, so that every radius gives the same policy")
+    return found
+
+
+def paper_radius(diameter: float, rows: float, confidence: float = CONFIDENCE) -> float:
+    """Return the radius of the paper's Corollary 4 (radius with high probability).
+
+    sqrt(2 (1 + D^2) log(1/(1-q)) / n) for D >= 1, and 2 D sqrt(log(1/(1-q)) / n) below.
+
+    >>> round(paper_radius(3.0, 100, 0.95), 3)
+    0.774
+    """
+    factor = 2.0 * (1.0 + diameter**2) if diameter >= 1.0 else 4.0 * diameter**2
+    return math.sqrt(-math.log1p(-confidence) * factor / rows)
+
+
+def paper_probability(diameter: float, rows: float, radius: float) -> float:
+    """Return the probability that the paper's Theorem 2 states for a radius: the inverse of the above.
+
+    >>> round(paper_probability(3.0, 100, 0.774), 2)
+    0.95
+    """
+    factor = 2.0 * (1.0 + diameter**2) if diameter >= 1.0 else 4.0 * diameter**2
+    return -math.expm1(-rows * radius**2 / factor) if factor > 0.0 else 1.0
+
+
+def _paper(
+    problem: Problem, nominal: Empirical, confidence: float, draws: int, seed: int
+) -> RuledRadius:
+    del draws
+    points, diameter = transport_geometry(problem, seed)
+    radius = paper_radius(diameter, 1.0 / float(nominal.weights @ nominal.weights), confidence)
+    statement = (
+        "The paper states that the ball holds the true distribution with probability "
+        f"{confidence:.0%}; the statement is false."
+    )
+    return RuledRadius(
+        "paper",
+        radius,
+        confidence,
+        statement,
+        tuple(_paper_warnings(problem, points, diameter, radius)),
+    )
+
+
+def _paper_warnings(problem: Problem, points: FloatArray, diameter: float, radius: float) -> list[str]:
+    found = []
+    if math.isinf(problem.ball.outcome_cost):
+        found.append(
+            "the ball moves contexts alone, so it never holds the true distribution of a continuous "
+            "outcome (coverage 0 %)"
+        )
+    nearest = nearest_distance(points)
+    if nearest > radius:
+        found.append(
+            f"even of the contexts alone the true distribution is about {nearest:.3g} away or farther, "
+            f"measured by the mean distance from a row to the nearest other one, and the radius is "
+            f"{radius:.3g}"
+        )
+    if radius >= diameter:
+        found.append(f"the rule is for radii below the diameter {diameter:.3g}, got {radius:.3g}")
+    if why_not_affine(problem) is None:
+        products = affine_problems(problem)
+        largest = max(product.collapse_radius() for product in products)
+        if radius >= largest and all(product.collapses for product in products):
+            found.append(
+                f"the radius {radius:.3g} is not below rho_max = {largest:.3g}: the policy is constant"
+            )
+    found.append("the theorem behind the rule does not hold: prefer 'auto' or 'profile'")
+    return found
+
+
+def transport_geometry(problem: Problem, seed: int = 0) -> tuple[FloatArray, float]:
+    """Return rows as points whose Euclidean distance is that of the ball, and the diameter D.
+
+    Movable columns in units of the ball, and outcomes times their price where they move (for order 1
+    the ball adds both parts, and the Euclidean distance is a lower bound). D is the diagonal of the
+    ball's box, or the largest distance between two rows without one.
+    """
+    form = general_problem(problem, seed)
+    points = (form.contexts / form.scale)[:, form.movable]
+    sides = ((form.upper - form.lower) / form.scale)[form.movable]
+    if form.outcomes_move:
+        price = form.outcome_cost if form.order == 1 else math.sqrt(form.outcome_cost)
+        points = np.column_stack([points, price * form.outcomes])
+        sides = np.append(sides, price * (form.outcome_bounds[1] - form.outcome_bounds[0]))
+    points = points[form.weights > 0.0]
+    if points.shape[1] == 0:
+        return points, 0.0
+    if np.isfinite(sides).all():
+        return points, float(np.linalg.norm(sides))
+    if len(points) > PAIRS_UP_TO:
+        return points, 2.0 * float(np.linalg.norm(points - points.mean(axis=0), axis=1).max())
+    return points, float(cdist(points, points).max())
+
+
+def nearest_distance(points: FloatArray) -> float:
+    """Return the mean distance from a row to the nearest other row, of at most PAIRS_UP_TO rows.
+
+    Any plan carries a fresh point to some row, so E min_i |x - x_i| is a lower bound of the distance
+    of order 1 (and of order 2) between the true and the empirical distribution. Left-out rows stand
+    for fresh points.
+    """
+    kept = points[:PAIRS_UP_TO]
+    if len(kept) < 2 or kept.shape[1] == 0:
+        return 0.0
+    distances = cdist(kept, kept)
+    np.fill_diagonal(distances, np.inf)
+    return float(distances.min(axis=1).mean())
+
+
+_RULES = {"profile": _profile, "paper": _paper}

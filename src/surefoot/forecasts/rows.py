@@ -1,0 +1,90 @@
+"""The rows that a forecast is learned from, in standard deviations of each column."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from surefoot.typing import BoolArray, FloatArray
+
+# A column whose spread is a smaller share of its size than this is constant up to rounding.
+CONSTANT_COLUMN = 1e-12
+# Outcomes whose spread is a smaller share of their size than this are all the same.
+CONSTANT_OUTCOME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Distinct rows with their masses.
+
+    Attributes
+    ----------
+    contexts
+        Shape (n, s), in the user's units.
+    outcomes
+        Shape (n,).
+    masses
+        Shape (n,): how often a row counts.
+    units
+        Whether each unit of mass is an observation of its own, left out alone. If not, a row is one
+        observation, whatever its mass.
+    """
+
+    contexts: FloatArray
+    outcomes: FloatArray
+    masses: FloatArray
+    units: bool = False
+
+    @classmethod
+    def of(cls, contexts: FloatArray, outcomes: FloatArray, masses: FloatArray | None) -> "Rows":
+        """Return rows as observations.
+
+        Equal rows are one: a copied row must not be its own witness. But where contexts come back
+        with other outcomes, as with counts on weekdays, equal rows are observations like others.
+        """
+        n = len(outcomes)
+        masses = np.ones(n) if masses is None else masses
+        whole = bool(masses.min() >= 1.0 and (masses == np.round(masses)).all())
+        units = whole and len({row.tobytes() for row in contexts}) < n
+        return cls(contexts, outcomes, masses if units else masses * (n / masses.sum()), units)
+
+    @property
+    def count(self) -> float:
+        """How many observations there are."""
+        return float(self.masses.sum()) if self.units else float(len(self.outcomes))
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean of each column."""
+        return np.asarray(self.masses @ self.contexts / self.masses.sum())
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """Standard deviation of each column; infinite where a column does not vary."""
+        centred = self.contexts - self.mean
+        spread = np.sqrt(self.masses @ centred**2 / self.masses.sum())
+        largest = np.abs(self.contexts).max(axis=0)
+        return np.where(spread > CONSTANT_COLUMN * largest, spread, np.inf)
+
+    @property
+    def varies(self) -> BoolArray:
+        """Which columns say anything."""
+        return np.isfinite(self.spread)
+
+    @cached_property
+    def scaled(self) -> FloatArray:
+        """The columns that vary, centred and in standard deviations."""
+        kept = self.varies
+        return np.asarray((self.contexts[:, kept] - self.mean[kept]) / self.spread[kept])
+
+    @property
+    def average(self) -> float:
+        """Mean outcome."""
+        return float(self.masses @ self.outcomes / self.masses.sum())
+
+    @property
+    def trivial(self) -> bool:
+        """Whether there is nothing to forecast: no column, or no outcome, varies."""
+        centred = self.outcomes - self.average
+        size = max(float(np.abs(self.outcomes).max()), 1e-300)
+        return not self.varies.any() or float(np.abs(centred).max()) <= CONSTANT_OUTCOME * size

@@ -1,0 +1,132 @@
+r"""Ridge regression for a whole grid of strengths at once, with honest errors and evidence.
+
+The model is y = t + g(x)'beta + noise with beta ~ N(0, sigma^2 (a I + b 1 1')) and a flat prior on t.
+``a`` is how much each coefficient may differ, ``b`` how much they may have in common. One
+decomposition of the features serves every (a, b). For each of them:
+
+- the posterior mean of the coefficients (ridge regression with strength 1/a when b = 0);
+- the error that each row has when it is left out,
+  :math:`e_i = [C^{-1}(y - t)]_i / [C^{-1}]_{ii}` with the constant projected out, exactly as if the
+  model had been learned without that row;
+- the logarithm of the evidence (restricted likelihood), with the noise variance profiled out.
+
+References
+----------
+Rasmussen and Williams (2006), sections 2.7 and 5.4; Harville (1974).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.forecasts.rows import Rows
+from surefoot.typing import FloatArray
+
+# Directions whose squared singular value is a smaller share of the largest carry rounding only.
+RANK_TOL = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Features of rows, centred, weighted and decomposed as U S V'.
+
+    Attributes
+    ----------
+    left, singular, right
+        U (n, r), S (r,) and V (features, r).
+    outcome
+        The centred, weighted outcomes, shape (n,).
+    root
+        Square roots of the masses.
+    left_out
+        The mass that is left out with a row: all of it, or one unit.
+    count
+        How many observations there are.
+    shared
+        S V'1: the direction in which all coefficients are equal.
+    """
+
+    left: FloatArray
+    singular: FloatArray
+    right: FloatArray
+    outcome: FloatArray
+    root: FloatArray
+    left_out: FloatArray
+    count: float
+    shared: FloatArray
+
+    @classmethod
+    def of(cls, features: FloatArray, rows: Rows) -> "Spectrum":
+        """Decompose features of shape (n, features) by the smaller of their two Gram matrices."""
+        root = np.sqrt(rows.masses)
+        share = rows.masses / rows.masses.sum()
+        centred = (features - share @ features) * root[:, None]
+        tall = len(centred) > centred.shape[1]
+        gram = centred.T @ centred if tall else centred @ centred.T
+        squares, vectors = np.linalg.eigh(gram)
+        kept = squares > RANK_TOL * max(float(squares[-1]), 1e-300)
+        singular, vectors = np.sqrt(squares[kept]), vectors[:, kept]
+        other = (centred if tall else centred.T) @ vectors / singular
+        left, right = (other, vectors) if tall else (vectors, other)
+        outcome = (rows.outcomes - rows.average) * root
+        left_out = np.ones(len(root)) if rows.units else rows.masses
+        shared = singular * right.sum(axis=0)
+        return cls(left, singular, right, outcome, root, left_out, rows.count, shared)
+
+    def evidence(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the logarithm of the evidence of every pair (a_k, b_k), up to a constant."""
+        return self._weights(a, b)[1]
+
+    def _weights(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return C^-1 (y - t) along U, shape (k, r), and the evidence."""
+        projected = self.left.T @ self.outcome
+        outside = self.outcome - self.left @ projected
+        keep = 1.0 / (1.0 + a[:, None] * self.singular**2)
+        pulled = keep * self.shared
+        overlap = pulled @ self.shared
+        share = b / (1.0 + b * overlap)
+        weights = keep * projected - (share * (pulled @ projected))[:, None] * pulled
+        square = float(outside @ outside) + weights @ projected
+        logs = -0.5 * np.log1p(a[:, None] * self.singular**2).sum(axis=1)
+        logs -= 0.5 * np.log1p(b * overlap)
+        return weights, logs - 0.5 * (self.count - 1) * np.log(np.maximum(square, 1e-300))
+
+    def solve(self, a: FloatArray, b: FloatArray) -> "Paths":
+        """Return coefficients, honest errors and evidence for every pair (a_k, b_k)."""
+        weights, evidence = self._weights(a, b)
+        outside = self.outcome - self.left @ (self.left.T @ self.outcome)
+        keep = 1.0 / (1.0 + a[:, None] * self.singular**2)  # (k, r)
+        pulled = keep * self.shared
+        share = b / (1.0 + b * (pulled @ self.shared))
+        dual = outside + weights @ self.left.T  # C^-1 (y - t), shape (k, n)
+        left_square = self.left**2
+        diagonal = 1.0 - self.root**2 / float(self.root @ self.root) - (1.0 - keep) @ left_square.T
+        diagonal -= share[:, None] * (pulled @ self.left.T) ** 2
+        inner = weights * self.singular
+        coefficients = (a[:, None] * inner) @ self.right.T
+        coefficients += (b * (weights @ self.shared))[:, None]
+        # What leaves with a row takes its share of the row's leverage along. A row that no other row
+        # resembles keeps all of its outcome; never divide by rounding.
+        staying = 1.0 - (1.0 - diagonal) * self.left_out / self.root**2
+        errors = dual / (np.maximum(staying, 1e-10) * self.root)
+        return Paths(coefficients, errors, evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """One answer for each strength: coefficients (k, features), errors (k, n), evidence (k,)."""
+
+    coefficients: FloatArray
+    errors: FloatArray
+    evidence: FloatArray
+
+    def by_evidence(self) -> FloatArray:
+        """Posterior probability of each strength."""
+        weights = np.exp(self.evidence - self.evidence.max())
+        return np.asarray(weights / weights.sum())
+
+
+def log_mean(evidence: FloatArray) -> float:
+    """Return the logarithm of the mean of exp(evidence): all strengths are as likely beforehand."""
+    top = float(evidence.max())
+    return top + float(np.log(np.exp(evidence - top).mean()))

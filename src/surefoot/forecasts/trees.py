@@ -1,0 +1,115 @@
+"""A forest of regression trees as plain arrays, so that it can be saved and read by anyone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+
+from surefoot.forecasts.rows import Rows
+from surefoot.random import rng_for
+from surefoot.typing import FloatArray, IntArray
+
+# More trees swing less from seed to seed; where they are slow to grow, or rows so few that they
+# swing anyhow, there are fewer.
+FEW_TREES, MANY_TREES = 64, 200
+ROWS_FOR_MANY, MOST_NUMBERS_FOR_MANY = 100, 20_000
+MIN_LEAF = 3
+COLUMN_SHARE, MOST_COLUMNS = 1 / 3, 60  # asked at each split
+MOST_ROWS_OF_A_TREE = 2_000
+# Rows are sent through all trees at once, in pieces of this many.
+PIECE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """All trees in one table of nodes; a leaf is its own child.
+
+    Attributes
+    ----------
+    feature, threshold, below, above, value
+        Of each node: the column asked, the limit, the node for values up to it and for values
+        above it, and the mean outcome there (already divided by the number of trees).
+    roots
+        The first node of each tree.
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    below: IntArray
+    above: IntArray
+    value: FloatArray
+    roots: IntArray
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the sum over trees for each row."""
+        # scikit-learn compares single-precision contexts with double-precision limits.
+        single = contexts.astype(np.float32)
+        parts = [self._sum(single[k : k + PIECE]) for k in range(0, len(single), PIECE)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _sum(self, contexts: NDArray[np.float32]) -> FloatArray:
+        nodes = np.tile(self.roots, (len(contexts), 1))
+        rows = np.arange(len(contexts))[:, None]
+        while True:
+            goes_below = contexts[rows, self.feature[nodes]] <= self.threshold[nodes]
+            following = np.where(goes_below, self.below[nodes], self.above[nodes])
+            if np.array_equal(following, nodes):
+                return np.asarray(self.value[nodes].sum(axis=1))
+            nodes = following
+
+    def scaled(self, share: float) -> "Trees":
+        """Return the trees with every value multiplied."""
+        return Trees(
+            self.feature, self.threshold, self.below, self.above, share * self.value, self.roots
+        )
+
+
+def grow(rows: Rows, seed: int) -> tuple[Trees, FloatArray]:
+    """Return a forest and the error of each row in the trees that never saw it."""
+    n = len(rows.outcomes)
+    many = n >= ROWS_FOR_MANY and rows.contexts.size <= MOST_NUMBERS_FOR_MANY
+    forest = RandomForestRegressor(
+        MANY_TREES if many else FEW_TREES,
+        min_samples_leaf=MIN_LEAF,
+        max_features=min(COLUMN_SHARE, MOST_COLUMNS / rows.contexts.shape[1]),
+        max_samples=min(n, MOST_ROWS_OF_A_TREE),
+        random_state=int(rng_for(seed, "trees").integers(1 << 31)),
+    )
+    forest.fit(rows.contexts, rows.outcomes, sample_weight=rows.masses)
+    return flatten([tree.tree_ for tree in forest.estimators_]), _unseen_errors(forest, rows)
+
+
+def flatten(trees: list[Any]) -> Trees:
+    """Return scikit-learn's trees as one table."""
+    parts: dict[str, list[Any]] = {name: [] for name in ("f", "t", "b", "a", "v")}
+    roots, first = [], 0
+    for tree in trees:
+        count = tree.node_count
+        own = np.arange(count)
+        below, above = tree.children_left, tree.children_right
+        leaf = below < 0
+        parts["f"].append(np.where(leaf, 0, tree.feature))
+        parts["t"].append(np.where(leaf, 0.0, tree.threshold))
+        parts["b"].append(np.where(leaf, own, below) + first)
+        parts["a"].append(np.where(leaf, own, above) + first)
+        parts["v"].append(tree.value[:, 0, 0] / len(trees))
+        roots.append(first)
+        first += count
+    f, t, b, a, v = (np.concatenate(part) for part in parts.values())
+    return Trees(f, t, b, a, v, np.array(roots))
+
+
+def _unseen_errors(forest: RandomForestRegressor, rows: Rows) -> FloatArray:
+    """Return outcome minus the mean of those trees whose bootstrap left the row out."""
+    n = len(rows.outcomes)
+    total, count = np.zeros(n), np.zeros(n)
+    single = rows.contexts.astype(np.float32)
+    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        unseen = np.ones(n, dtype=bool)
+        unseen[drawn] = False
+        total[unseen] += tree.tree_.predict(single[unseen])[:, 0]
+        count += unseen
+    # With a hundred trees a row that all of them saw is a matter of one in 10^20.
+    return rows.outcomes - np.where(count > 0, total / np.maximum(count, 1), rows.average)
