@@ -778,14 +778,20 @@ def test_every_public_method_is_documented():
                 assert member.__doc__, name
 
 
-def test_a_failed_refit_leaves_no_policy_behind(data):
+def test_a_failed_refit_loses_nothing(data):
     model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
+    before = model.predict(data.X)
     model.set_params(frozen=("nowhere",))
     wider = np.column_stack([data.X, data.X[:, 0]])
     with pytest.raises(InvalidInputError, match="frozen"):
         model.fit(wider, data.y)
-    with pytest.raises(NotFittedError):
-        model.predict(wider)
+    np.testing.assert_array_equal(model.predict(data.X), before)
+    assert model.n_features_in_ == data.X.shape[1]
+    fresh = RobustNewsvendor(radius=0.1, frozen=("nowhere",))
+    for learn in (fresh.fit, fresh.partial_fit):
+        with pytest.raises(InvalidInputError, match="frozen"):
+            learn(data.X, data.y)
+        assert vars(fresh) == vars(RobustNewsvendor(radius=0.1, frozen=("nowhere",)))
 
 
 @pytest.mark.parametrize("factor", [0.1, 10.0, 1000.0])

@@ -2,6 +2,8 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -66,32 +68,33 @@ class RobustEstimator(DecisionMaker):
             Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
             counts of observations; others say only how much rows matter beside each other.
         """
-        given = self._recipe()
-        seed = check_integer("random_state", self.random_state, at_least=0)
-        self._forget_choices()
-        X, y = check_pairs(self, X, y, reset=True, min_rows=2)
-        recipe = given.fitted(X)
-        nominal = self._nominal(recipe, X, y, sample_weight)
-        self._warn_of_constant_columns(recipe, nominal)
-        centre = found = None
-        if recipe.forecaster is None:
-            radius = self._chosen_radius(recipe, nominal, seed)
-        else:
-            assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
-            found, radius = self._centred(recipe, recipe.forecaster, nominal, seed)
-            self._row_count = 1.0 / float(nominal.weights @ nominal.weights)
-            centre, nominal = found.centre, found.nominal
-        solution = recipe.solver.solve(recipe.problem(nominal, radius), seed)
-        learner = learner_after(recipe, float(radius), solution)
-        self._given_recipe = given
-        self._take(recipe, learner, float(radius), y)
-        self.centre_ = centre
-        self.nominal_ = nominal if found is None else found.whole
-        self.parameters_ = self._whole(solution.parameters)
-        self.certificate_ = solution.certificate
-        self.converged_, self.status_ = solution.converged, solution.status
-        self.n_steps_, self.history_ = solution.n_steps, solution.history
-        self.multiplier_ = self._per_product(solution.multiplier)
+        with self._kept_on_failure():
+            given = self._recipe()
+            seed = check_integer("random_state", self.random_state, at_least=0)
+            self._forget_choices()
+            X, y = check_pairs(self, X, y, reset=True, min_rows=2)
+            recipe = given.fitted(X)
+            nominal = self._nominal(recipe, X, y, sample_weight)
+            self._warn_of_constant_columns(recipe, nominal)
+            centre = found = None
+            if recipe.forecaster is None:
+                radius = self._chosen_radius(recipe, nominal, seed)
+            else:
+                assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
+                found, radius = self._centred(recipe, recipe.forecaster, nominal, seed)
+                self._row_count = 1.0 / float(nominal.weights @ nominal.weights)
+                centre, nominal = found.centre, found.nominal
+            solution = recipe.solver.solve(recipe.problem(nominal, radius), seed)
+            learner = learner_after(recipe, float(radius), solution)
+            self._given_recipe = given
+            self._take(recipe, learner, float(radius), y)
+            self.centre_ = centre
+            self.nominal_ = nominal if found is None else found.whole
+            self.parameters_ = self._whole(solution.parameters)
+            self.certificate_ = solution.certificate
+            self.converged_, self.status_ = solution.converged, solution.status
+            self.n_steps_, self.history_ = solution.n_steps, solution.history
+            self.multiplier_ = self._per_product(solution.multiplier)
         return self
 
     def _chosen_radius(self, recipe: Recipe, nominal: Nominal, seed: int) -> float:
@@ -116,9 +119,20 @@ class RobustEstimator(DecisionMaker):
         self.radius_rule_ = ruled
         return ruled.radius
 
+    @contextmanager
+    def _kept_on_failure(self) -> Iterator[None]:
+        """Leave the estimator as it was, fitted or not, if what follows fails: nothing is lost."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _forget_choices(self) -> None:
         """Drop what an earlier fit found out about radii."""
-        for name in ("parameters_", "radius_path_", "radius_rule_"):
+        for name in ("radius_path_", "radius_rule_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -295,20 +309,21 @@ class RobustEstimator(DecisionMaker):
         return self._learn(X, errors)
 
     def _first_partial_fit(self, X: Any, y: Any) -> Self:
-        given = self._recipe()
-        seed = check_integer("random_state", self.random_state, at_least=0)
-        self._forget_choices()
-        X, y = check_pairs(self, X, y, reset=True, min_rows=2)
-        recipe = given.fitted(X)
-        nominal = self._nominal(recipe, X, y, None)
-        self._warn_of_constant_columns(recipe, nominal, stacklevel=4)
-        radius = self._chosen_radius(recipe, nominal, seed)
-        recipe.solver.refuse_unless_fit(recipe.problem(nominal, radius))
-        self._given_recipe = given
-        self._take(recipe, first_learner(recipe, radius, nominal), radius, y)
-        self.centre_, self.nominal_ = None, nominal  # a stream begins without a forecast
-        self.n_steps_, self.history_ = 0, ()
-        return self._learn(X, y.reshape(len(y), -1))
+        with self._kept_on_failure():
+            given = self._recipe()
+            seed = check_integer("random_state", self.random_state, at_least=0)
+            self._forget_choices()
+            X, y = check_pairs(self, X, y, reset=True, min_rows=2)
+            recipe = given.fitted(X)
+            nominal = self._nominal(recipe, X, y, None)
+            self._warn_of_constant_columns(recipe, nominal, stacklevel=4)
+            radius = self._chosen_radius(recipe, nominal, seed)
+            recipe.solver.refuse_unless_fit(recipe.problem(nominal, radius))
+            self._given_recipe = given
+            self._take(recipe, first_learner(recipe, radius, nominal), radius, y)
+            self.centre_, self.nominal_ = None, nominal  # a stream begins without a forecast
+            self.n_steps_, self.history_ = 0, ()
+            return self._learn(X, y.reshape(len(y), -1))
 
     def _learn(self, X: FloatArray, y: FloatArray) -> Self:
         lesson = self._learner.learn(X, y)
