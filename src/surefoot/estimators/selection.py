@@ -24,6 +24,8 @@ FOLD_PASSES, FOLD_STEPS = 60, 4_000
 # most, and from how many on: with fewer, folds of a few rows only add noise.
 CORRECTION_SHARES = (1.0, 0.6, 0.35, 0.2, 0.1, 0.03, 0.0)
 CORRECTION_ROWS, CORRECTION_LEAST = 2_000, 30
+# From this many rows on, half a standard error is clear enough.
+CORRECTION_TRUSTED = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ def choose_correction(problems: tuple[AffineProblem, ...], seed: int) -> RadiusP
 
     At the collapse radius nothing is added to the forecast but a constant. The radius of least
     cross-validated cost takes its place only if it is better by more than a standard error of the
-    difference, row by row.
+    difference, row by row (half of that from a hundred rows on).
     """
     largest = radius_grid(problems)[0]
     n, weights = len(problems[0].outcomes), problems[0].weights
@@ -118,7 +120,8 @@ def choose_correction(problems: tuple[AffineProblem, ...], seed: int) -> RadiusP
     gain = float(weights @ gains)
     error = float(np.sqrt(weights**2 @ (gains - gain) ** 2))
     fold_costs, fold_weights = _by_fold(costs, weights, parts)
-    return RadiusPath(radii, fold_costs, fold_weights, float(radii[best if gain > error else 0]))
+    clear = gain > (error if n < CORRECTION_TRUSTED else 0.5 * error)
+    return RadiusPath(radii, fold_costs, fold_weights, float(radii[best if clear else 0]))
 
 
 def _only(radii: FloatArray) -> RadiusPath:
