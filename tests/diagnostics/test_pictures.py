@@ -21,7 +21,7 @@ from surefoot.diagnostics.pictures import (
 from surefoot.diagnostics.price import price_of_robustness
 from surefoot.diagnostics.training import adversary_path
 from surefoot.estimators.augmentation import augment
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 from surefoot.nominals import Empirical
 
 NAMES = ("rain", "price", "sun", "wind", "heat")
@@ -176,3 +176,22 @@ def test_without_matplotlib_the_command_is_named(found, monkeypatch):
     monkeypatch.setattr(pictures.importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[cli\]"'):
         plot_column(found, 0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "named"),
+    [
+        (
+            lambda wrong: plot_column(wrong, 0),
+            r"augmentation must be what model\.augmentation\(\) returns",
+        ),
+        (plot_columns, "augmentation must be"),
+        (plot_moves, "augmentation must be"),
+        (plot_columns_used, "augmentation must be"),
+        (plot_price, "price must be what price_of_robustness returns"),
+        (plot_convergence, "path must be what adversary_path returns"),
+    ],
+)
+def test_pictures_name_what_they_draw(draw, named):
+    with pytest.raises(InvalidTypeError, match=named):
+        draw("a model")

@@ -16,7 +16,7 @@ from surefoot.estimators.augmentation import Augmentation
 from surefoot.exceptions import InvalidInputError, MissingExtraError
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
-from surefoot.validation import check_integer
+from surefoot.validation import check_instance, check_integer
 
 # Colours that the colour-blind tell apart; the nominal is grey and the adversary orange everywhere.
 GREY, BLUE, ORANGE, GREEN = "#8a8a8a", "#0060a8", "#d55e00", "#009e73"
@@ -73,6 +73,7 @@ def plot_column(
     augmentation: Augmentation, column: str | int, axes: Any = None, *, bins: int = 12
 ) -> Any:
     """Draw one column's distribution before and after the adversary moved it."""
+    check_instance("augmentation", augmentation, Augmentation, "what model.augmentation() returns")
     histogram = augmentation.histogram(column, bins)
     axes = _axes(axes, (4.4, 3.0))
     axes.stairs(histogram.before, histogram.edges, fill=True, color=GREY, alpha=0.45, label="data")
@@ -98,6 +99,7 @@ def plot_columns(
 
     Returns one axes for each column.
     """
+    check_instance("augmentation", augmentation, Augmentation, "what model.augmentation() returns")
     chosen = columns
     if isinstance(chosen, str) or (chosen is not None and len(chosen) == 0):
         raise InvalidInputError(f"columns must be a list of columns or None, got {columns!r}.")
@@ -117,6 +119,7 @@ def leading_directions(augmentation: Augmentation) -> tuple[FloatArray, FloatArr
 
     Shapes (columns, 2) and (2,). With a single column the second one is zero.
     """
+    check_instance("augmentation", augmentation, Augmentation, "what model.augmentation() returns")
     mass, scaled = augmentation.mass, augmentation.contexts_before / augmentation.scale
     centred = np.sqrt(mass)[:, None] * (scaled - mass @ scaled)
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
@@ -196,6 +199,7 @@ def plot_columns_used(augmentation: Augmentation, axes: Any = None, *, count: in
 
     The text beside a bar is the root mean square of the moves, in standard deviations.
     """
+    check_instance("augmentation", augmentation, Augmentation, "what model.augmentation() returns")
     used = augmentation.most_used(count)[::-1]
     axes = _axes(axes, (4.8, 0.6 + 0.27 * max(len(used), 3)))
     axes.grid(False)
@@ -214,6 +218,7 @@ def plot_columns_used(augmentation: Augmentation, axes: Any = None, *, count: in
 
 def plot_price(price: PriceOfRobustness, axes: Any = None) -> Any:
     """Draw nominal, worst-case and realised cost against the radius, fixed and refitted."""
+    check_instance("price", price, PriceOfRobustness, "what price_of_robustness returns")
     axes = _axes(axes, (6.0, 4.0))
     curves: list[tuple[str, CostCurve, Any, float]] = [("policy as fitted", price.fixed, "--", 1.3)]
     if price.refitted is not None:
@@ -244,6 +249,7 @@ def plot_price(price: PriceOfRobustness, axes: Any = None) -> Any:
 
 def plot_convergence(path: AdversaryPath, axes: Any = None) -> Any:
     """Draw bounds on the best worst case, their gap and the multiplier against steps: three axes."""
+    check_instance("path", path, AdversaryPath, "what adversary_path returns")
     steps = np.array([progress.steps for progress in path.history])
     objective, gap, multiplier = panels = _panels(axes, 3, (3.5, 2.9))
     objective.plot(

@@ -52,7 +52,23 @@ class AdaptiveStep(StepRule):
 
 
 @dataclass(frozen=True)
-class ConstantStep(StepRule):
+class SizedStep(StepRule):
+    """A plain gradient step whose size the user gives."""
+
+    size: float
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        object.__setattr__(self, "size", check_number("size", self.size, above=0))
+
+    def optimizer(self, adaptive: Adam | None) -> Adam | SGD | None:
+        """Return plain gradient steps."""
+        del adaptive
+        return SGD(self.size)
+
+
+@dataclass(frozen=True)
+class ConstantStep(SizedStep):
     """The same step size for ever: follows any change, never settles. Decisions are not averaged.
 
     Parameters
@@ -67,16 +83,6 @@ class ConstantStep(StepRule):
     """
 
     averages: ClassVar[bool] = False
-    size: float
-
-    def __post_init__(self) -> None:
-        """Check the size."""
-        object.__setattr__(self, "size", check_number("size", self.size, above=0))
-
-    def optimizer(self, adaptive: Adam | None) -> Adam | SGD | None:
-        """Return plain gradient steps."""
-        del adaptive
-        return SGD(self.size)
 
     def coded(self) -> tuple[float, float]:
         """Return the rule's number and size."""
@@ -84,7 +90,7 @@ class ConstantStep(StepRule):
 
 
 @dataclass(frozen=True)
-class DecayingStep(StepRule):
+class DecayingStep(SizedStep):
     r"""A step of size / sqrt(t) at sample t, counted from the start or the last restart.
 
     Parameters
@@ -99,16 +105,6 @@ class DecayingStep(StepRule):
     """
 
     falls: ClassVar[bool] = True
-    size: float
-
-    def __post_init__(self) -> None:
-        """Check the size."""
-        object.__setattr__(self, "size", check_number("size", self.size, above=0))
-
-    def optimizer(self, adaptive: Adam | None) -> Adam | SGD | None:
-        """Return plain gradient steps."""
-        del adaptive
-        return SGD(self.size)
 
     def coded(self) -> tuple[float, float]:
         """Return the rule's number and size."""
