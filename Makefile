@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench docs reproduce clean
 
 help:
 	@echo "make demo   fit robust and plain policies on bundled data, print a table, write a picture"
@@ -11,6 +11,7 @@ help:
 	@echo "make lint   style, types and import layers"
 	@echo "make bench  rerun the benchmarks (minutes to hours; results go to benchmarks/results)"
 	@echo "make docs   build the documentation into site/"
+	@echo "make reproduce  the paper's experiments in their quick form (about a minute)"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +44,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.demo
+	$(BIN)/python -m reproduction paper --quick
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

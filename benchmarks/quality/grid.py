@@ -1,8 +1,8 @@
 """The cells of the quality benchmark: a part of the paper's grid that spans every factor, and yaz."""
 
-from surefoot.experiments.data import SyntheticSet
-from surefoot.experiments.methods import Default, Robust
-from surefoot.experiments.suite import restaurant
+from reproduction.data import SyntheticSet
+from reproduction.methods import Default, Robust
+from reproduction.suite import restaurant
 from surefoot.forecasts import Forecaster
 
 # (n, noise variance) for each number of columns; each pair under both coefficient patterns and both

@@ -14,10 +14,10 @@ from benchmarks.quality.grid import (
     asks_parts,
     asks_radius,
 )
-from surefoot.experiments.result import read_result
-from surefoot.experiments.runner import run_one_line, run_suite
-from surefoot.experiments.store import ResultStore
-from surefoot.experiments.suite import Suite, chosen_methods
+from reproduction.result import read_result
+from reproduction.runner import run_one_line, run_suite
+from reproduction.store import ResultStore
+from reproduction.suite import Suite, chosen_methods
 
 STORE = RESULTS.parent.parent / ".bench" / "quality.sqlite"
 ROWS = RESULTS / "quality" / "costs.csv"
@@ -27,7 +27,7 @@ HINDSIGHT_REPETITIONS = 5
 
 
 def seed_store(store):
-    """Take over baselines that ``surefoot reproduce`` has run on the same rows already."""
+    """Take over baselines that ``python -m reproduction paper`` has run on the same rows already."""
     wanted = {
         cell.key for cell in Suite(all_sets(), chosen_methods(BASELINES), REPETITIONS).cells()
     } - {result.key for result in store.results()}

@@ -13,7 +13,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"surefoot {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["dmeo"], ["demo", "--dyas", "3"], ["reproduce", "--quik"]])
+@pytest.mark.parametrize("arguments", [[], ["dmeo"], ["demo", "--dyas", "3"], ["compare", "--quik"]])
 def test_unknown_words_are_refused_with_the_usage(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from surefoot.cli import compare, learn, reproduce, stream_study
+from surefoot.cli import compare, learn
 from surefoot.cli.demo import run_demo
 from surefoot.exceptions import SurefootError
 from surefoot.version import __version__
@@ -28,9 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=lambda options: run_demo(options.out, days=options.days))
     compare.add_command(commands)
-    reproduce.add_command(commands)
     learn.add_command(commands)
-    stream_study.add_command(commands)
     return parser
 
 
