@@ -14,14 +14,14 @@ from scipy.stats import norm
 
 from benchmarks.machine import read_csv, write_csv
 from benchmarks.sections import put_section
-from surefoot import DASGD, Exact, Problem, RobustPolicy, WassersteinBall
+from reproduction.convergence import empirical_rate, gaps_against_steps
+from surefoot import Exact, PrimalDual, Problem, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
-from surefoot.diagnostics.convergence import empirical_rate, gaps_against_steps
 from surefoot.diagnostics.pictures import plot_rates
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import affine_problems
+from surefoot.problem import affine_forms
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -52,7 +52,7 @@ def problem_of(columns):
     data = synthetic(n=STEP_ROWS, s=columns, seed=0, test=1)
     nominal = Empirical(data.X, data.y)
     still = Problem(COST, Linear(), nominal, WassersteinBall(0.0))
-    radius = SHARE * affine_problems(still)[0].collapse_radius()
+    radius = SHARE * affine_forms(still)[0].collapse_radius()
     return Problem(COST, Linear(), nominal, WassersteinBall(radius))
 
 
@@ -92,7 +92,7 @@ def measure_rows():
             for repetition in range(REPETITIONS):
                 data = synthetic(n=n, s=COLUMNS, seed=repetition)
                 ball = WassersteinBall(rule(n))
-                model = RobustPolicy(COST, ball=ball, solver=DASGD(gap_tol=1e-4))
+                model = RobustPolicy(COST, ball=ball, solver=PrimalDual(gap_tol=1e-4))
                 model.fit(data.X, data.y)
                 cost = expected_cost(data, model.predict(data.X_test))
                 excess.append(cost / data.oracle_cost(BACKORDER, HOLDING) - 1.0)
@@ -156,8 +156,9 @@ def convex_bound(columns):
     there, both in the scaled and centred columns in which the algorithm steps.
     """
     problem = problem_of(columns)
-    form, best = affine_problems(problem)[0], Exact().solve(problem)
-    theta, intercept = best.products[0].theta, best.products[0].intercept
+    form, best = affine_forms(problem)[0].in_plain_units(), Exact().solve(problem)
+    found = best.parameters
+    theta, intercept = form.from_user_units(found.theta[:, 0], float(found.intercept[0]))
     middle = form.weights @ form.contexts
     moved = intercept + middle @ theta - form.constant_order()[0]
     slopes = np.where(form.residuals(theta, intercept) >= 0.0, HOLDING, BACKORDER)
@@ -181,7 +182,7 @@ def section():
             tail = slope(sizes[-TAIL - 1 :], gaps[-TAIL - 1 :])
             last = f"{gaps[-1]:.2g}" if gaps[-1] > SMALLEST else f"below {SMALLEST:g}"
             whole = slope(sizes, gaps)
-            if name == "with memory":
+            if name == "primal-dual":
                 whole, tail = f"{whole} (geometric)", "-"
             reached = steps_to(sizes, gaps, 0.01)
             lines.append(f"| {name} | {columns} | {whole} | {tail} | {last} | {reached} |")

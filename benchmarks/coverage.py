@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.machine import RESULTS, read_csv, write_csv
-from surefoot.diagnostics.coverage import coverage_cell
+from reproduction.coverage import coverage_cell
 
 COLUMNS, ROWS = (1, 2, 5, 20, 100), (30, 100, 500)
 REPETITIONS = 200

@@ -13,13 +13,14 @@ from benchmarks.machine import machine, write_csv
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
+from surefoot.engines.affine_lanes import AffineBatch
+from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical
 from surefoot.policies import MLP, Linear
-from surefoot.problem import affine_problems, general_problem
+from surefoot.problem import affine_forms
 from surefoot.random import rng_for
 from surefoot.solvers import SGD
-from surefoot.solvers.general_run import GeneralRun, GeneralSettings
-from surefoot.solvers.many import AffineBatch
 
 COST = Newsvendor(backorder=1.0, holding=0.2)
 ROWS, COLUMNS, NOISE = (10, 30, 50, 70, 100, 300, 500), (100, 1000), (0.1, 0.5, 1.0, 5.0)
@@ -28,8 +29,8 @@ MLP_STEPS, MLP_COUNTS, INNER = 500, (1, 10, 100, 1000), 10
 
 
 def grid():
-    """Return the paper's 1,120 instances as affine problems."""
-    problems = []
+    """Return the paper's 1,120 instances as affine forms."""
+    forms = []
     for n in ROWS:
         for s in COLUMNS:
             for variance in NOISE:
@@ -38,8 +39,8 @@ def grid():
                     problem = Problem(
                         COST, Linear(), Empirical(data.X, data.y), WassersteinBall(RADIUS)
                     )
-                    problems.append(affine_problems(problem)[0])
-    return problems
+                    forms.append(affine_forms(problem)[0])
+    return forms
 
 
 def best(run):
@@ -52,9 +53,9 @@ def best(run):
     return times[0], min(times[1:])
 
 
-def whole_grid(problems, dtype):
-    batch = AffineBatch(problems, dtype=dtype)
-    rngs = [rng_for(0, "device", k) for k in range(len(problems))]
+def whole_grid(forms, dtype):
+    batch = AffineBatch(forms, dtype=dtype)
+    rngs = [rng_for(0, "device", k) for k in range(len(forms))]
     start = batch.state
     with jax.enable_x64(True):
         halves = [jax.numpy.asarray(batch.draw(rngs, STEPS // 2)) for _ in range(2)]
@@ -67,13 +68,13 @@ def whole_grid(problems, dtype):
 
     first, seconds = best(run)
     costs = [
-        float(p.weights @ p.pieces.evaluate(p.residuals(a.theta, a.intercept)))
-        for p, a in zip(problems[:20], batch.solutions()[:20], strict=True)
+        form.mean_cost(form.residuals(*policy)) * form.value_unit
+        for form, (policy, _) in zip(forms[:20], batch.answers()[:20], strict=True)
     ]
     name = np.dtype(dtype).name
     return {
-        "what": f"{len(problems)} instances of the paper, {STEPS} steps each, {name}",
-        "count": len(problems), "first_seconds": round(first, 3), "seconds": round(seconds, 4),
+        "what": f"{len(forms)} instances of the paper, {STEPS} steps each, {name}",
+        "count": len(forms), "first_seconds": round(first, 3), "seconds": round(seconds, 4),
         "ratio_to_one": "", "check": round(float(np.mean(costs)), 6),
     }  # fmt: skip
 
@@ -82,12 +83,14 @@ def neural(count):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 100))
     y = np.abs(X[:, 0]) + 0.3 * rng.normal(size=500)
-    problem = general_problem(Problem(COST, MLP((64, 64)), Empirical(X, y), WassersteinBall(RADIUS)))
-    run = GeneralRun([problem] * count, GeneralSettings(10**6, 1, INNER, SGD(1e-3)), range(count))
+    problem = Problem(COST, MLP((64, 64)), Empirical(X, y), WassersteinBall(RADIUS))
+    options = Options(10**6, inner_steps=INNER, optimizer=SGD(1e-3))
+    engine = Autodiff([problem] * count, range(count), options)
+    state = engine.init()
     rows = rng.integers(500, size=(count, MLP_STEPS))
     with jax.enable_x64(True):
         contexts, outcomes = jax.numpy.asarray(X[rows]), jax.numpy.asarray(y[rows][:, :, None])
-    return best(lambda: (run.learn(contexts, outcomes), jax.block_until_ready(run.state)))
+    return best(lambda: jax.block_until_ready(engine.learn(state, contexts, outcomes)[0]))
 
 
 def main():
@@ -95,8 +98,8 @@ def main():
     print(device, jax.__version__)
     if device.platform == "cpu":
         sys.exit("This benchmark needs a GPU that JAX can see.")
-    problems = grid()
-    rows = [whole_grid(problems, dtype) for dtype in (np.float64, np.float32)]
+    forms = grid()
+    rows = [whole_grid(forms, dtype) for dtype in (np.float64, np.float32)]
     times = {count: neural(count) for count in MLP_COUNTS}
     for count, (first, seconds) in times.items():
         rows.append(

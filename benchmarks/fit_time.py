@@ -31,7 +31,8 @@ def seconds(X, y):
         began = time.perf_counter()
         model.fit(X, y)
         times.append(time.perf_counter() - began)
-    return statistics.median(times), model.centre_.forecasts[0].trees is not None
+    forecast = model.problem_.policy.offset.forecasts[0]
+    return statistics.median(times), forecast.trees is not None
 
 
 def main():

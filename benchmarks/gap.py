@@ -1,4 +1,4 @@
-"""True and certified gap of DASGD() at default settings against the CVXPY optimum.
+"""True and certified gap of PrimalDual() at default settings against the CVXPY optimum.
 
 The reference optima take most of an hour (n = s = 1000); they are kept in gap_reference.csv and only
 computed where missing, so that the solver can be measured again in seconds.
@@ -20,7 +20,7 @@ from benchmarks.common import (
     read_csv,
     write_csv,
 )
-from surefoot import DASGD, Problem, WassersteinBall
+from surefoot import PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
 from surefoot.nominals import Empirical
@@ -75,7 +75,7 @@ def main():
             WassersteinBall(radius, order=order),
         )
         began = time.perf_counter()
-        solution = DASGD().solve(problem, seed=0)
+        solution = PrimalDual().solve(problem, seed=0)
         seconds = time.perf_counter() - began
         optimum = known[tuple(str(v) for v in (n, s, coefficients, order, intercept, share))]
         base = max(optimum, constant_order(y)[1] / 100)

@@ -14,11 +14,11 @@ from benchmarks.common import BACKORDER, HOLDING, machine, write_csv
 from benchmarks.environments import environment
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor
+from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical
 from surefoot.policies import MLP
-from surefoot.problem import general_problem
 from surefoot.solvers import SGD, Adam
-from surefoot.solvers.general_run import GeneralRun, GeneralSettings
 
 S, HIDDEN, K, RATE, RADIUS = 100, 64, 10, 1e-3, 0.1
 STEPS, ROUNDS, TORCH_STEPS = 2_000, 7, 100
@@ -121,14 +121,14 @@ def numba_steps(X, Y, W0, b0, W1, b1, W2, b2, log_gamma):
 
 def ours(optimizer):
     X, y = data(500)
-    problem = general_problem(
-        Problem(Newsvendor(BACKORDER, HOLDING), MLP((HIDDEN, HIDDEN)), Empirical(X, y),
-                WassersteinBall(RADIUS))
-    )  # fmt: skip
-    run = GeneralRun([problem], GeneralSettings(10**9, 1, K, optimizer), [0])
+    problem = Problem(
+        Newsvendor(BACKORDER, HOLDING), MLP((HIDDEN, HIDDEN)), Empirical(X, y), WassersteinBall(RADIUS)
+    )
+    engine = Autodiff([problem], [0], Options(10**9, inner_steps=K, optimizer=optimizer))
+    state = engine.init()
     X, y = data(STEPS, seed=1)
     rows, outcomes = X[None], y[None, :, None]
-    return lambda: run.learn(rows, outcomes)
+    return lambda: engine.learn(state, rows, outcomes)
 
 
 def by_hand():

@@ -47,7 +47,7 @@ def gap_section():
     }  # fmt: skip
     return f"""## How close to the optimum
 
-`DASGD()` at default settings against the optimum from CVXPY with Clarabel, over both orders, radii of 1, 10, 50
+`PrimalDual()`, the default, against the optimum from CVXPY with Clarabel, over both orders, radii of 1, 10, 50
 and 100 % of `rho_max`, with and without intercept, both sign patterns: {len(rows)} cells. The true gap is
 (value - optimum) / max(optimum, 1 % of the best constant order's cost). Largest true gap
 {100 * max(true):.3f} %, largest certified gap {100 * max(certified):.3f} %; cells in which the certified gap
@@ -61,8 +61,8 @@ exceeds twice the true gap plus 0.5 %: {loose}.
 def step_section():
     rows = read_csv("step_cost")
     heads = {
-        "n": "n", "s": "s", "floor_c": "floor in C", "dasgd": "DA-SGD", "dasgd_gram": "Gram form",
-        "dasgd_memory": "with memory", "literal_k10": "literal, K = 10",
+        "n": "n", "s": "s", "floor_c": "floor in C", "dasgd": "DA-SGD", "dasgd_rotated": "rotated",
+        "primal_dual": "primal-dual", "literal_k10": "literal, K = 10",
         "numpy_literal_k10": "literal in NumPy", "dasgd_over_floor": "DA-SGD / floor",
         "numpy_over_dasgd": "NumPy / DA-SGD",
     }  # fmt: skip
@@ -71,8 +71,8 @@ def step_section():
     return f"""## Cost of a step
 
 Microseconds per step. The floor is a C program built when the benchmark runs: the dependency chain and one
-streaming pass, and nothing else. The Gram form applies when n < s. DA-SGD with memory is what `DASGD()` runs by
-default; it works in principal axes, so n < s costs as little as s = n.
+streaming pass, and nothing else. Where n < s, `DASGD` rotates the rows into their principal axes, so that a step costs
+as little as with s = n. `PrimalDual`, which solves such problems by default, always works in them.
 
 {table(rows, heads)}
 
@@ -80,7 +80,7 @@ default; it works in principal axes, so n < s costs as little as s = n.
 
 ![Step cost against rows](images/step_cost_rows.png)
 
-{table(by_rows, {"n": "n (s = 100)", "megabytes": "data, MB", "dasgd": "DA-SGD", "dasgd_memory": "with memory"})}
+{table(by_rows, {"n": "n (s = 100)", "megabytes": "data, MB", "dasgd": "DA-SGD", "primal_dual": "primal-dual"})}
 
 The cost of a step does not depend on n while the data fit the cache; beyond it each step waits for one row from
 memory."""

@@ -16,12 +16,14 @@ from benchmarks.common import BACKORDER, HOLDING, RESULTS, machine, write_csv
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
-from surefoot.engines.literal import literal_steps, literal_update
+from surefoot.engines.affine import Lane
+from surefoot.engines.engine import Options
+from surefoot.engines.literal_kernel import literal_steps
+from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import affine_problems
-from surefoot.solvers.adaptive import AdaptiveRun
-from surefoot.solvers.memory import MemoryRun
+from surefoot.problem import affine_forms
+from tests.oracles.literal_twin import literal_update
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -36,7 +38,7 @@ def affine(n, s, *, intercept=False):
         Newsvendor(BACKORDER, HOLDING), Linear(intercept=intercept), Empirical(data.X, data.y),
         WassersteinBall(RADIUS),
     )  # fmt: skip
-    return affine_problems(problem)[0]
+    return affine_forms(problem)[0].in_plain_units()
 
 
 def best(run, steps):
@@ -96,9 +98,11 @@ def numpy_literal(problem, draws, inner_steps=10):
     return 1e6 * (time.perf_counter() - began) / len(draws)
 
 
-def tallies(n, size):
-    """Room for the averages that a block of steps leaves behind."""
-    return np.zeros(size), np.zeros(n), np.zeros(n, dtype=np.int64)
+def dasgd(form, draws, *, rotate=False):
+    """Return what takes one step of DA-SGD for each draw, in the columns or in principal axes."""
+    lane = Lane(form, Options(), rotate=rotate)
+    theta, numbers = lane.first()
+    return lambda: lane.step(theta, numbers, form, lane.rows, draws)
 
 
 def kernels(n, s, floors):
@@ -107,7 +111,7 @@ def kernels(n, s, floors):
     steps = int(4e6 / s) + 20_000
     draws = rng.integers(n, size=steps)
     problem = affine(n, s)
-    plain, memory = AdaptiveRun(problem), MemoryRun.start(problem)
+    plain, run = dasgd(problem, draws), PrimalDualRun.start(problem)
     theta = np.full(s, 0.01)
 
     def literal():
@@ -118,13 +122,14 @@ def kernels(n, s, floors):
 
     measures = {
         "floor_c": lambda: min(floor_cost(f, problem, draws) for f in floors),
-        "dasgd": lambda: best(lambda: plain._run_fused(draws, *tallies(n, s)), steps),
-        "dasgd_memory": lambda: best(lambda: memory.run(draws), steps),
+        "dasgd": lambda: best(plain, steps),
+        "primal_dual": lambda: best(lambda: run.run(draws), steps),
         "literal_k10": lambda: best(literal, steps),
         "numpy_literal_k10": lambda: numpy_literal(problem, draws[:1000]),
     }
     if n < s:
-        measures["dasgd_gram"] = lambda: best(lambda: plain._run_gram(draws, *tallies(n, n)), steps)
+        rotated = dasgd(problem, draws, rotate=True)
+        measures["dasgd_rotated"] = lambda: best(rotated, steps)
     rounds = [{name: measure() for name, measure in measures.items()} for _ in range(ROUNDS)]
     row = {"n": n, "s": s} | {name: min(r[name] for r in rounds) for name in measures}
     row["dasgd_over_floor"] = row["dasgd"] / row["floor_c"]
@@ -139,15 +144,13 @@ def against_rows():
     for n in (10, 100, 1_000, 10_000, 100_000, 1_000_000):
         problem = affine(n, 100)
         draws = rng.integers(n, size=1_000_000)
-        plain = AdaptiveRun(problem)
-        sums = tallies(n, 100)
-        memory = MemoryRun.start(problem)
+        plain, run = dasgd(problem, draws), PrimalDualRun.start(problem)
         rows.append(
             {
                 "n": n,
                 "megabytes": f"{problem.contexts.nbytes / 1e6:.3f}",
-                "dasgd": f"{best(lambda p=plain, d=draws, t=sums: p._run_fused(d, *t), len(draws)):.4f}",
-                "dasgd_memory": f"{best(lambda m=memory, d=draws: m.run(d), len(draws)):.4f}",
+                "dasgd": f"{best(plain, len(draws)):.4f}",
+                "primal_dual": f"{best(lambda r=run, d=draws: r.run(d), len(draws)):.4f}",
             }
         )
         print(rows[-1], flush=True)
@@ -165,7 +168,7 @@ def draw(rows):
     n = [row["n"] for row in rows]
     for key, label, colour in (
         ("dasgd", "DA-SGD", "#1f6f8b"),
-        ("dasgd_memory", "DA-SGD with memory", "#c8553d"),
+        ("primal_dual", "primal-dual", "#c8553d"),
     ):
         axes.plot(n, [float(row[key]) for row in rows], "o-", label=label, color=colour)
     axes.set(xscale="log", xlabel="rows n (s = 100)", ylabel="microseconds per step", ylim=(0, None))

@@ -16,7 +16,7 @@ from benchmarks.common import (
     machine,
     write_csv,
 )
-from surefoot import DASGD, Problem, WassersteinBall
+from surefoot import PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
 from surefoot.nominals import Empirical
@@ -39,7 +39,7 @@ def measure(n):
         problem = Problem(
             Newsvendor(BACKORDER, HOLDING), Linear(), Empirical(X, y), WassersteinBall(radius)
         )
-        solution = DASGD().solve(problem, seed=0)
+        solution = PrimalDual().solve(problem, seed=0)
         ours.append(time.perf_counter() - began)
     optimum, theirs = convex_program(X, y, radius, ORDER, True)
     return {
@@ -61,7 +61,7 @@ def draw(rows):
     n = [row["n"] for row in rows]
     for key, label, colour in (
         ("clarabel_seconds", "CVXPY + Clarabel", "#c8553d"),
-        ("surefoot_seconds", "Surefoot DASGD(), certified", "#1f6f8b"),
+        ("surefoot_seconds", "Surefoot PrimalDual(), certified", "#1f6f8b"),
     ):
         axes.plot(n, [float(row[key]) for row in rows], "o-", label=label, color=colour)
     for row in rows:
@@ -76,7 +76,7 @@ def draw(rows):
 
 def main():
     warm = synthetic(n=20, s=3, seed=0, test=1)
-    DASGD().solve(
+    PrimalDual().solve(
         Problem(Newsvendor(1, 0.2), Linear(), Empirical(warm.X, warm.y), WassersteinBall(0.1))
     )
     rows = []

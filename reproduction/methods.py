@@ -14,7 +14,7 @@ from surefoot.costs import Newsvendor
 from surefoot.datasets import SyntheticData
 from surefoot.estimators import RobustNewsvendor, RobustPolicy
 from surefoot.policies import Linear
-from surefoot.solvers import DASGD
+from surefoot.solvers import DASGD, PrimalDual, Solver
 from surefoot.typing import FloatArray
 
 
@@ -81,17 +81,22 @@ class Robust(Method):
     intercept: bool = True
     gap_tol: float = 0.01
     max_steps: int | None = None
-    memory: bool = True
+    solver: str = "PrimalDual"
 
     def estimator(self, sample: Sample, seed: int) -> Any:
-        """Return a ``RobustPolicy`` with ``DASGD``."""
+        """Return a ``RobustPolicy`` with the solver named."""
         return RobustPolicy(
             Newsvendor(sample.backorder, sample.holding),
             Linear(intercept=self.intercept),
             ball=WassersteinBall(self.radius, order=self.order, scale=True),
-            solver=DASGD(gap_tol=self.gap_tol, max_steps=self.max_steps, memory=self.memory),
+            solver=self._solver(),
             random_state=seed,
         )
+
+    def _solver(self) -> Solver:
+        if self.solver == "DASGD":
+            return DASGD(gap_tol=self.gap_tol, max_steps=self.max_steps)
+        return PrimalDual(self.gap_tol, self.max_steps or PrimalDual().max_steps)
 
     def facts(self, fitted: Any) -> Facts:
         """Return the radius, the certified gap and the solver's own sentence."""

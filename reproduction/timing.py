@@ -21,10 +21,11 @@ from reproduction.suite import COLUMNS, SIZES, VARIANCES
 from reproduction.work import quiet
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
-from surefoot.engines.literal import literal_steps
+from surefoot.engines.literal_kernel import literal_steps
+from surefoot.estimators.radius_rules import transport_forms
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import Problem, affine_problems
+from surefoot.problem import Problem
 from surefoot.random import rng_for
 from surefoot.solvers import solve_many
 
@@ -102,16 +103,17 @@ def printed_steps(sample: Sample, method: Literal, seed: int) -> Callable[[], No
     ball = WassersteinBall(method.radius, order=method.order, scale=False)
     cost = Newsvendor(sample.backorder, sample.holding, method.smoothing)
     nominal = Empirical(sample.X, sample.y)
-    (problem,) = affine_problems(Problem(cost, Linear(intercept=False), nominal, ball))
+    problem = Problem(cost, Linear(intercept=False), nominal, ball)
+    form = transport_forms(problem, "timing", merge=True)[0].in_plain_units()
     rng = rng_for(seed, "timing")
-    rows, pieces = np.ascontiguousarray(problem.contexts), problem.pieces
+    rows, pieces = np.ascontiguousarray(form.contexts), form.pieces
     draws = rng.integers(len(rows), size=method.steps)
     start = np.asarray(rng.normal(size=rows.shape[1]))
 
     def work() -> None:
         literal_steps(
-            rows, problem.outcomes, draws, pieces.up, pieces.down, pieces.smoothing,
-            problem.radius, problem.order, method.alpha, method.beta, method.eta, method.K,
+            rows, form.outcomes, draws, pieces.up, pieces.down, pieces.smoothing,
+            form.radius, form.order, method.alpha, method.beta, method.eta, method.K,
             method.epsilon, np.ones(rows.shape[1]), start.copy(), 0.5,
         )  # fmt: skip
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from surefoot import Box, Problem, WassersteinBall
+from surefoot.ambiguity import WassersteinForm
 from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import AffineProblem, affine_problems
+from surefoot.problem import affine_forms
 
 
 def _problem(
@@ -48,8 +49,9 @@ def _problem(
     )
 
 
-def _affine(seed: int = 0, **options: object) -> AffineProblem:
-    return affine_problems(_problem(seed, **options))[0]
+def _affine(seed: int = 0, **options: object) -> WassersteinForm:
+    """The form of such a problem, in the user's own units."""
+    return affine_forms(_problem(seed, **options))[0].in_plain_units()
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +61,6 @@ def make_problem() -> Callable[..., Problem]:
 
 
 @pytest.fixture(scope="session")
-def make_affine() -> Callable[..., AffineProblem]:
-    """Return the maker of random affine problems."""
+def make_affine() -> Callable[..., WassersteinForm]:
+    """Return the maker of random affine forms."""
     return _affine

@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 from surefoot.version import __version__
 
 if TYPE_CHECKING:
-    from surefoot.ambiguity import WassersteinBall
+    from surefoot.ambiguity import Contamination, WassersteinBall
     from surefoot.comparison import Folds, RollingWindow, compare
     from surefoot.estimators import RobustNewsvendor, RobustPolicy, load
     from surefoot.estimators.preparation import PreparedPolicy
+    from surefoot.io import register
     from surefoot.problem import Problem
     from surefoot.sets import Box, Budget, Simplex
-    from surefoot.solvers import DASGD, ConvexProgram, Exact, solve_many
+    from surefoot.solvers import DASGD, ConvexProgram, Exact, PrimalDual, solve_many
 
 _HOMES = {
     "Box": "surefoot.sets",
     "Budget": "surefoot.sets",
+    "Contamination": "surefoot.ambiguity",
     "ConvexProgram": "surefoot.solvers",
     "DASGD": "surefoot.solvers",
     "Exact": "surefoot.solvers",
     "Folds": "surefoot.comparison",
     "PreparedPolicy": "surefoot.estimators.preparation",
+    "PrimalDual": "surefoot.solvers",
     "Problem": "surefoot.problem",
     "RobustNewsvendor": "surefoot.estimators",
     "RobustPolicy": "surefoot.estimators",
@@ -33,6 +36,7 @@ _HOMES = {
     "WassersteinBall": "surefoot.ambiguity",
     "compare": "surefoot.comparison",
     "load": "surefoot.estimators",
+    "register": "surefoot.io",
     "solve_many": "surefoot.solvers",
 }
 
@@ -40,10 +44,12 @@ __all__ = [
     "DASGD",
     "Box",
     "Budget",
+    "Contamination",
     "ConvexProgram",
     "Exact",
     "Folds",
     "PreparedPolicy",
+    "PrimalDual",
     "Problem",
     "RobustNewsvendor",
     "RobustPolicy",
@@ -53,6 +59,7 @@ __all__ = [
     "__version__",
     "compare",
     "load",
+    "register",
     "solve_many",
 ]
 

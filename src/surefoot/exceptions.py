@@ -3,6 +3,13 @@
 Every message has one shape: what, allowed, got. ``radius must be >= 0, got -1.0.``
 """
 
+import os
+import sys
+import warnings
+from pathlib import Path
+
+PACKAGE = f"{Path(__file__).parent}{os.sep}"
+
 
 class SurefootError(Exception):
     """Base of every error that Surefoot raises on purpose."""
@@ -42,3 +49,11 @@ class ConvergenceWarning(SurefootWarning):
 
 class DataWarning(SurefootWarning):
     """The data are usable, but something about them deserves a look."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the caller that is not Surefoot's own."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -79,7 +79,7 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def check_instance(name: str, value: Any, kind: type | tuple[type, ...], example: str) -> None:
+def check_instance(name: str, value: Any, kind: Any, example: str) -> None:
     """Refuse an object of the wrong kind, with an example of a right one."""
     if not isinstance(value, kind):
         got = repr(value)
@@ -125,6 +125,21 @@ def numeric_array(name: str, values: ArrayLike) -> FloatArray:
     array = real_array(name, values)
     check_finite(name, array)
     return array
+
+
+def check_array(name: str, value: Any, shape: tuple[int, ...], kind: type = float) -> None:
+    """Refuse what is not an array of finite numbers of a kind (float or int) and a shape.
+
+    >>> check_array("theta", np.zeros(3), (3,))
+    """
+    wanted = np.integer if kind is int else np.floating
+    array = np.asarray(value)
+    if not isinstance(value, np.ndarray) or not np.issubdtype(array.dtype, wanted):
+        raise InvalidTypeError(f"{name} must be an array of {kind.__name__}, got {array.dtype}.")
+    if array.shape != shape:
+        raise InvalidInputError(f"{name} must have shape {shape}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} must be finite, got NaN or infinity.")
 
 
 def check_finite(name: str, array: FloatArray, columns: Iterable[str] | None = None) -> None:

@@ -1,6 +1,7 @@
 """What all baselines promise alike."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from surefoot import ConvexProgram, Problem, WassersteinBall
 from surefoot.baselines import ERM, SAA, Forest, Shapley
+from surefoot.costs import ConvexPiecewiseCost, Newsvendor, Pieces, Quadratic
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
 
 MODELS = {
     "SAA": SAA(),
@@ -216,4 +221,63 @@ def test_parameters_are_keywords_after_the_costs():
     for kind in (ERM, Forest, Shapley):
         with pytest.raises(TypeError, match="from 1 to 3 positional arguments"):
             kind(1.0, 0.2, 0.1)
-    assert SAA(2.0, 1.0).get_params() == {"backorder": 2.0, "holding": 1.0}
+    assert SAA(2.0, 1.0).get_params() == {"backorder": 2.0, "holding": 1.0, "cost_function": None}
+
+
+# Costs of other kinds
+
+
+@dataclass(frozen=True)
+class Tiered(ConvexPiecewiseCost):
+    """A shortage beyond 0.3 costs three times as much."""
+
+    def pieces(self, n_products):
+        return (Pieces((-3.0, -1.0, 0.2), (-0.6, 0.0, 0.0)),) * n_products
+
+
+@every_model
+def test_a_cost_takes_the_place_of_both_numbers(model, data):
+    given = clone(model).set_params(backorder=3.0, holding=0.5).fit(data.X, data.y)
+    cost = Newsvendor(3.0, 0.5)
+    own = clone(model).set_params(cost_function=cost, backorder=7.0).fit(data.X, data.y)
+    np.testing.assert_array_equal(own.predict(data.X_test), given.predict(data.X_test))
+    assert own.cost(data.X_test, data.y_test) == given.cost(data.X_test, data.y_test)
+
+
+@every_model
+def test_costs_of_three_lines_are_judged_and_learned(model, data):
+    own = clone(model).set_params(cost_function=Tiered()).fit(data.X, data.y)
+    decisions = own.predict(data.X)
+    r = decisions - data.y
+    costs = np.maximum.reduce([-3.0 * r - 0.6, -r, 0.2 * r])
+    assert own.cost(data.X, data.y) == pytest.approx(costs.mean(), rel=1e-12)
+    # Shortages weigh more than where every unit short costs the same.
+    assert decisions.mean() > clone(model).fit(data.X, data.y).predict(data.X).mean() - 1e-9
+
+
+def test_the_best_constant_and_the_best_line_of_three_lines(data):
+    def cost(decisions):
+        r = decisions - data.y
+        return np.maximum.reduce([-3.0 * r - 0.6, -r, 0.2 * r]).mean()
+
+    constant = SAA(cost_function=Tiered()).fit(data.X, data.y)
+    grid = np.linspace(data.y.min(), data.y.max(), 4_001)
+    assert cost(constant.decision_) <= min(cost(z) for z in grid) + 1e-12
+    line = ERM(cost_function=Tiered()).fit(data.X, data.y)
+    problem = Problem(Tiered(), Linear(), Empirical(data.X, data.y), WassersteinBall(0.0))
+    best = ConvexProgram().solve(problem).certificate
+    assert best.lower * (1 - 1e-6) <= line.cost(data.X, data.y) <= best.upper * (1 + 1e-6)
+
+
+def test_the_best_constant_of_any_cost(data):
+    found = SAA(cost_function=Quadratic()).fit(data.X, data.y)
+    assert found.decision_ == pytest.approx(data.y.mean(), abs=1e-4)
+    assert found.cost(data.X, data.y) == pytest.approx(data.y.var(), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [ERM, Forest, Shapley])
+def test_other_costs_than_piecewise_linear_ones_are_refused(kind, data):
+    message = "cost_function must be a piecewise linear cost such as Newsvendor"
+    for cost in (Quadratic(), 1.0):
+        with pytest.raises(InvalidTypeError, match=message):
+            kind(cost_function=cost).fit(data.X, data.y)

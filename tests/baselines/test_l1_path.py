@@ -9,7 +9,7 @@ from surefoot.baselines.l1_path import L1Path, PathLostError
 from surefoot.baselines.linear_program import is_unique, least_norm, solve_program
 from surefoot.costs import Pieces
 
-PIECES = Pieces(up=0.2, down=1.0)
+PIECES = Pieces.kinked(up=0.2, down=1.0)
 
 
 def value(X, y, weights, pieces, l1, theta, intercept):
@@ -121,7 +121,11 @@ def test_columns_that_depend_on_each_other_lose_no_path(kind):
             if kind == "one-hot"
             else 1.0 * rng.integers(0, 3, (n, s))
         )
-        y, weights, pieces = 1.0 * rng.integers(0, 5, n), np.full(n, 1 / n), Pieces(1.0, 1.0 + case % 3)
+        y, weights, pieces = (
+            1.0 * rng.integers(0, 5, n),
+            np.full(n, 1 / n),
+            Pieces.kinked(1.0, 1.0 + case % 3),
+        )
         path = L1Path(X, y, weights, pieces, intercept=bool(case % 5))
         for strength in path.strength * np.array([0.7, 0.2, 0.001]):
             one = path.descend(strength)
@@ -214,7 +218,7 @@ def test_uniqueness_is_proved_denied_or_left_open(small):
     assert is_unique(double, weights, PIECES, 0.0, vertex, intercept=True) is False
     # Two rows and b = h: any constant between the outcomes is optimal, and the column is constant.
     flat, outcomes = np.zeros((2, 1)), np.array([0.0, 1.0])
-    even, half = Pieces(1.0, 1.0), np.full(2, 0.5)
+    even, half = Pieces.kinked(1.0, 1.0), np.full(2, 0.5)
     vertex = solve_program(flat, outcomes, half, even, 0.1, intercept=True)
     assert is_unique(flat, half, even, 0.1, vertex, intercept=True) is None
 

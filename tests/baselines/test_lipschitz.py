@@ -7,7 +7,7 @@ from surefoot.baselines.lipschitz import LipschitzProgram
 from surefoot.costs import Pieces
 from surefoot.exceptions import SurefootError
 
-PIECES = Pieces(up=0.2, down=1.0)
+PIECES = Pieces.kinked(up=0.2, down=1.0)
 
 
 def full_program(gaps, places, y, weights, pieces, least, radius):
@@ -41,7 +41,7 @@ def instance(small, seed, rows=12, ties=False):
 
 @pytest.mark.parametrize("ties", [False, True], ids=["generic", "repeated contexts"])
 @pytest.mark.parametrize("least", [0.0, 0.7])
-@pytest.mark.parametrize("pieces", [PIECES, Pieces(up=30.0, down=2.0)], ids=["b > h", "h > b"])
+@pytest.mark.parametrize("pieces", [PIECES, Pieces.kinked(up=30.0, down=2.0)], ids=["b > h", "h > b"])
 def test_the_worst_case_is_that_of_the_program_with_all_pairs(small, pieces, least, ties):
     for seed in range(3):
         parts = instance(small, seed, ties=ties)
@@ -77,7 +77,7 @@ def test_radius_zero_is_the_quantile_of_each_context(small):
 def test_contexts_that_nearly_coincide_share_nearly_one_decision():
     gaps = np.array([[0.0, 1e-9, 1.0], [1e-9, 0.0, 1.0], [1.0, 1.0, 0.0]])
     y, weights = np.array([0.0, 1.0, 5.0]), np.full(3, 1 / 3)
-    found = LipschitzProgram(gaps, np.arange(3), y, weights, Pieces(1.0, 1.0), 0.0).solve(0.05)
+    found = LipschitzProgram(gaps, np.arange(3), y, weights, Pieces.kinked(1.0, 1.0), 0.0).solve(0.05)
     assert abs(found.values[0] - found.values[1]) < 1e-6
     assert found.worst_case == pytest.approx(0.05 * 4.0 + 1 / 3, rel=1e-6)
 

@@ -1,24 +1,18 @@
 """The certificate: gaps, sums over products and the sentence."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from surefoot import DASGD, Box, Exact, Problem, WassersteinBall
-from surefoot.certificates import (
-    certify,
-    gap_floor,
-    lower_bound,
-    make_certificate,
-    relative_gap,
-    worst_case_value,
-)
+from surefoot import DASGD, Box, Exact, PrimalDual, Problem, WassersteinBall
+from surefoot.certificates import certify, make_certificate, relative_gap
 from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import affine_problems
+from surefoot.problem import affine_forms
 
 
 @pytest.mark.parametrize(
@@ -40,29 +34,51 @@ def test_relative_gap(upper, lower, floor, gap):
     assert relative_gap(upper, lower, floor) == pytest.approx(gap, rel=1e-5)
 
 
-def test_floor_is_a_hundredth_of_the_best_constant_cost(make_affine):
-    problem = make_affine(1, backorder=1.0, holding=0.25, weighted=True)
-    costs = [
-        float(problem.weights @ np.maximum(0.25 * (z - problem.outcomes), problem.outcomes - z))
-        for z in problem.outcomes
-    ]
-    assert gap_floor(problem) == pytest.approx(0.01 * min(costs))
-
-
-def test_certify_sums_over_products_and_takes_the_best_slopes(make_affine):
-    problems = [make_affine(1), make_affine(2, backorder=3.0)]
+def test_certify_sums_over_products(make_affine):
+    forms = [make_affine(1), make_affine(2, backorder=3.0)]
     policies = [(np.array([0.1, 0.2, 0.0]), 1.0), (np.array([0.0, 0.1, -0.2]), 0.5)]
-    slopes = [problem.constant_order()[1] for problem in problems]
-    certificate = certify(problems, policies, [[np.zeros(8), slopes[0]], [slopes[1]]])
-    upper = sum(worst_case_value(p, *policy)[0] for p, policy in zip(problems, policies, strict=True))
-    lower = sum(lower_bound(p, u) for p, u in zip(problems, slopes, strict=True))
+    slopes = [form.constant_order()[1] for form in forms]
+    certificate = certify(forms, policies, slopes)
+    upper = sum(form.worst_value(*policy)[0] for form, policy in zip(forms, policies, strict=True))
+    lower = sum(form.lower_bound(u) for form, u in zip(forms, slopes, strict=True))
     assert certificate.upper == pytest.approx(upper, rel=1e-14)
     assert certificate.lower == pytest.approx(lower, rel=1e-14)
     assert certificate.gap == pytest.approx((upper - lower) / lower, rel=1e-12)
     assert 0 < lower < upper
     assert f"{upper:.6g}" in certificate.message
     assert f"{lower:.6g}" in certificate.message
-    assert certify(problems, policies, [[], []]).lower == 0.0
+    assert certify(forms, policies, [np.zeros(8), np.zeros(8)]).lower == 0.0
+
+
+@pytest.mark.parametrize("limits", [None, Box(-1.0, 2.0)], ids=["free", "limited"])
+def test_certificates_speak_of_the_user_s_costs(make_problem, limits):
+    described = make_problem(1, backorder=7e4, holding=3e3)
+    nominal = Empirical(described.nominal.contexts, 1e-3 * described.nominal.outcomes)
+    limits = None if limits is None else Box(1e-3 * limits.lower, 1e-3 * limits.upper)
+    described = replace(described, policy=Linear(decisions=limits), nominal=nominal)
+    (form,) = affine_forms(described)
+    assert form.value_unit > 10.0
+    theta, t, slopes = np.array([0.1, 0.2, 0.0]), 1.0, form.constant_order()[1]
+    certificate = certify([form], [(theta, t)], [slopes])
+    # In the user's own units: costs of cut outcomes by hand, at a radius of zero.
+    user_theta, user_t = form.in_user_units(theta, t)
+    y = nominal.outcomes[:, 0]
+    cut = y if limits is None else limits.map_into(y)
+
+    def mean_cost(r):
+        return float(np.mean(np.where(r >= 0, 3e3 * r, -7e4 * r)))
+
+    expected = mean_cost(nominal.contexts @ user_theta + user_t - cut) + mean_cost(cut - y)
+    still = certify([form.at_radius(0.0)], [(theta, t)], [slopes])
+    assert still.upper == pytest.approx(expected, rel=1e-12)
+    assert certificate.upper > still.upper
+    decision = form.constant_order()[0] * form.outcome_unit
+    if limits is None:
+        far = certify([form.at_radius(99.0)], [(0 * theta, decision / form.outcome_unit)], [slopes])
+        assert far.lower == pytest.approx(mean_cost(decision - y), rel=1e-9)
+        assert far.gap == pytest.approx(0.0, abs=1e-9)
+    else:
+        assert certificate.lower == pytest.approx(mean_cost(cut - y), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +93,10 @@ def test_certify_sums_over_products_and_takes_the_best_slopes(make_affine):
     ],
 )
 def test_kind_says_whether_both_bounds_are_duals(make_affine, options, kind):
-    problem = make_affine(1, **options)
-    policy, slopes = (np.zeros(3), 1.0), problem.constant_order()[1]
-    assert certify([problem], [policy], [[slopes]]).kind == kind
-    assert certify([make_affine(1), problem], [policy] * 2, [[slopes]] * 2).kind == kind
+    form = make_affine(1, **options)
+    policy, slopes = (np.zeros(3), 1.0), form.constant_order()[1]
+    assert certify([form], [policy], [slopes]).kind == kind
+    assert certify([make_affine(1), form], [policy] * 2, [slopes] * 2).kind == kind
 
 
 def test_an_unbounded_worst_case_says_so():
@@ -113,7 +129,9 @@ def brute_force(policy, x, y, order, radius):
     return minimize_scalar(dual, bounds=(-20.0, 7.0), method="bounded", options={"xatol": 1e-9}).fun
 
 
-@pytest.mark.parametrize("solver", [DASGD(), Exact()], ids=["dasgd", "exact"])
+@pytest.mark.parametrize(
+    "solver", [PrimalDual(), DASGD(), Exact()], ids=["primal-dual", "dasgd", "exact"]
+)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("limits", [Box(0.5, 2.0), Box(-math.inf, 1.0), Box(-9.0, 9.0)])
 def test_the_upper_bound_holds_for_the_policy_that_is_cut_to_its_limits(limits, order, solver):
@@ -133,10 +151,10 @@ def test_the_upper_bound_holds_for_the_policy_that_is_cut_to_its_limits(limits, 
     true = brute_force(decide, x, y, order, 0.2)
     assert certificate.upper >= true - 1e-6
     assert certificate.kind == "bound"
-    (affine,) = affine_problems(problem)
+    (form,) = affine_forms(problem)
     inside = np.clip(y, limits.lower, limits.upper)
     least = np.mean(Newsvendor(1.0, 0.3).evaluate(inside[:, None], y[:, None]))
-    assert affine.unavoidable == pytest.approx(least, rel=1e-12)
+    assert form.unavoidable * form.value_unit == pytest.approx(least, rel=1e-12)
     assert f"{least:.6g} no decision within the limits avoids" in certificate.message
     assert certificate.lower == pytest.approx(least, rel=1e-12)  # a cut policy may beat any affine one
     if limits == Box(-9.0, 9.0):  # which never binds: the bound is the worst case itself

@@ -4,84 +4,99 @@ import numpy as np
 import pytest
 
 from surefoot import Box, Problem, WassersteinBall
-from surefoot.certificates import MovedRows, certify_general, costs_of, distances_of, dual_value
-from surefoot.certificates.general import growth_power, inner_concavity
+from surefoot.ambiguity import Adversary
+from surefoot.certificates import certify_general, dual_value, growth_power, move_distances
+from surefoot.certificates.general import inner_concavity
 from surefoot.costs import MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.problem import general_problem
+from surefoot.problem import general_form
 from surefoot.sets import Simplex
 
 THETA, INTERCEPT, RADIUS = np.array([0.8, -0.3]), 2.0, 0.3
 
 
-def form(cost=None, policy=None, radius=RADIUS, nominal=None, **ball):
+def make_form(cost=None, policy=None, radius=RADIUS, nominal=None, **ball):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) * [1.0, 5.0]
     y = 2.0 + X @ [1.0, -0.1] + rng.normal(size=40)
     nominal = nominal or Empirical(X, y, rng.uniform(0.5, 1.5, size=40))
-    return general_problem(
+    return general_form(
         Problem(cost or Quadratic(), policy or Linear(), nominal, WassersteinBall(radius, **ball))
     )
 
 
-def affine(problem):
+def affine(form):
     """An affine policy in the engine's units, whose scaled slope is THETA."""
-    units = problem.units
-    theta = THETA / problem.scale
+    units = form.units
+    theta = THETA / form.scale
     return {
         "theta": (theta * units.spread)[:, None],
         "intercept": INTERCEPT + units.mean @ theta - units.centre,
     }
 
 
-def moved(problem, gamma, share=1.0):
-    """Rows at a share of their best move under a quadratic cost, and the slope that is left."""
-    X, y = problem.contexts, problem.outcomes
-    residuals = X @ (THETA / problem.scale) + INTERCEPT - y[:, 0]
-    moving = np.where(problem.movable, THETA, 0.0)
+def adversary(form, gamma, contexts, outcomes, rows=None):
+    """Rows moved to these places; what it says of values is not asked for."""
+    rows = np.arange(len(form.weights)) if rows is None else rows
+    distances = move_distances(form, contexts - form.contexts, outcomes - form.outcomes)
+    return Adversary(
+        value=np.nan, expected_cost=np.nan, multiplier=np.array([gamma]), transport_cost=np.zeros(1),
+        rows=rows, products=np.zeros(len(rows), dtype=np.int64), contexts=contexts[rows],
+        outcomes=outcomes[rows], weights=form.weights[rows], distances=distances[rows],
+    )  # fmt: skip
+
+
+def moved(form, gamma, share=1.0, at=None):
+    """Rows at a share of their best move under a quadratic cost, and the slope that is left.
+
+    ``at`` is the multiplier that the adversary is given, if it is another than the moves'.
+    """
+    X, y = form.contexts, form.outcomes
+    residuals = X @ (THETA / form.scale) + INTERCEPT - y[:, 0]
+    moving = np.where(form.movable, THETA, 0.0)
     m = moving @ moving
     moves = share * np.outer(residuals / (gamma - m), moving)
     after = residuals + moves @ moving
     left = 2.0 * np.outer(after, moving) - 2.0 * gamma * moves
-    rows = MovedRows(X, y, problem.weights, X + moves * problem.scale, y, np.linalg.norm(left, axis=1))
-    return rows, residuals, np.sqrt(m)
+    rows = adversary(form, gamma if at is None else at, X + moves * form.scale, y)
+    return rows, np.linalg.norm(left, axis=1), residuals, np.sqrt(m)
 
 
-def best_gamma(problem, size):
+def best_gamma(form, size):
     """Of the closed form: m + m sqrt(E r^2) / rho."""
-    _, _, m = moved(problem, 10.0)
+    _, _, _, m = moved(form, 10.0)
     return m**2 + m * size / RADIUS
 
 
 @pytest.mark.parametrize("frozen", [(), (0,)], ids=["free", "frozen"])
 @pytest.mark.parametrize("share", [1.0, 0.98, 0.0])
 def test_a_bound_holds_however_badly_rows_were_moved(frozen, share):
-    problem = form(frozen=frozen)
-    _, residuals, m = moved(problem, 10.0)
-    size = np.sqrt(problem.weights @ residuals**2)
+    form = make_form(frozen=frozen)
+    _, _, residuals, m = moved(form, 10.0)
+    size = np.sqrt(form.weights @ residuals**2)
     true = (size + RADIUS * m) ** 2
-    gamma = best_gamma(problem, size)
-    rows, _, _ = moved(problem, gamma, share)
-    certificate = certify_general(problem, affine(problem), np.zeros(0), gamma, rows)
+    gamma = best_gamma(form, size)
+    rows, left, _, _ = moved(form, gamma, share)
+    certificate = certify_general(form, affine(form), np.zeros(0), rows, left)
     assert certificate.kind == "bound"
     assert certificate.upper >= true * (1 - 1e-12)
     if share == 1.0:
         assert certificate.upper == pytest.approx(true, rel=1e-9)
     if share == 0.98:
         assert certificate.upper <= 1.01 * true
-        assert dual_value(problem, affine(problem), np.zeros(0), gamma, rows) < true
+        assert dual_value(form, affine(form), np.zeros(0), rows) < true
     assert (certificate.lower, certificate.gap) == (0.0, np.inf)
     assert f"at most {certificate.upper:.6g}" in certificate.message
 
 
 def test_any_multiplier_above_the_curvature_gives_a_bound():
-    problem = form()
-    _, residuals, m = moved(problem, 10.0)
-    true = (np.sqrt(problem.weights @ residuals**2) + RADIUS * m) ** 2
+    form = make_form()
+    _, _, residuals, m = moved(form, 10.0)
+    true = (np.sqrt(form.weights @ residuals**2) + RADIUS * m) ** 2
     for gamma in (1.1 * m**2, 5.0, 100.0):
-        rows, _, _ = moved(problem, gamma)
-        certificate = certify_general(problem, affine(problem), np.zeros(0), gamma, rows)
+        rows, left, _, _ = moved(form, gamma)
+        certificate = certify_general(form, affine(form), np.zeros(0), rows, left)
         assert certificate.kind == "bound"
         assert certificate.upper >= true
 
@@ -99,70 +114,77 @@ def test_any_multiplier_above_the_curvature_gives_a_bound():
     ids=["curved", "kinked", "order one", "box", "outcomes", "limits"],
 )
 def test_what_is_not_known_to_be_concave_is_an_estimate(options, gamma):
-    problem = form(**options)
-    rows, _, _ = moved(problem, 3.0)
-    trained = affine(problem)
-    assert inner_concavity(problem, trained, gamma) is None
-    certificate = certify_general(problem, trained, np.zeros(0), gamma, rows)
+    form = make_form(**options)
+    rows, left, _, _ = moved(form, 3.0, at=gamma)
+    trained = affine(form)
+    assert inner_concavity(form, trained, gamma) is None
+    certificate = certify_general(form, trained, np.zeros(0), rows, left)
     assert certificate.kind == "estimate"
     assert "no bound is proved" in certificate.message
-    assert certificate.upper == pytest.approx(
-        dual_value(problem, trained, np.zeros(0), gamma, rows), rel=1e-14
-    )
+    assert certificate.upper == pytest.approx(dual_value(form, trained, np.zeros(0), rows), rel=1e-14)
 
 
 def test_the_concavity_is_what_the_multiplier_leaves():
-    problem = form()
-    mu = inner_concavity(problem, affine(problem), 3.0)
+    form = make_form()
+    mu = inner_concavity(form, affine(form), 3.0)
     assert mu == pytest.approx(6.0 - 2.0 * THETA @ THETA, rel=1e-12)
-    frozen = form(frozen=(0,))
+    frozen = make_form(frozen=(0,))
     assert inner_concavity(frozen, affine(frozen), 3.0) == pytest.approx(6.0 - 2.0 * 0.09, rel=1e-12)
-    mlp = form(policy=MLP((8,)))
+    mlp = make_form(policy=MLP((8,)))
     assert inner_concavity(mlp, mlp.policy.initial(np.random.default_rng(0), 2, 1), 1e9) is None
 
 
 def test_some_rows_prove_nothing_about_the_others():
-    problem = form()
-    rows, _, _ = moved(problem, 3.0)
-    some = MovedRows(*(getattr(rows, name)[:20] for name in rows.__dataclass_fields__))
-    assert certify_general(problem, affine(problem), np.zeros(0), 3.0, some).kind == "estimate"
-    sampled = form(nominal=Gaussian([0.0, 0.0, 1.0], np.eye(3)))
-    rows, _, _ = moved(sampled, 3.0)
-    assert certify_general(sampled, affine(sampled), np.zeros(0), 3.0, rows).kind == "estimate"
+    form = make_form()
+    rows, left, _, _ = moved(form, 3.0)
+    some = adversary(form, 3.0, form.contexts, form.outcomes, rows=np.arange(20))
+    assert certify_general(form, affine(form), np.zeros(0), rows, left).kind == "bound"
+    assert certify_general(form, affine(form), np.zeros(0), some, left[:20]).kind == "estimate"
+    sampled = make_form(nominal=Gaussian([0.0, 0.0, 1.0], np.eye(3)))
+    rows, left, _, _ = moved(sampled, 3.0)
+    assert certify_general(sampled, affine(sampled), np.zeros(0), rows, left).kind == "estimate"
+
+
+def test_rows_without_weight_need_not_be_moved():
+    whole = make_form()
+    rows = Empirical(whole.contexts, whole.outcomes, np.where(np.arange(40) < 25, 1.0, 0.0))
+    form = make_form(nominal=rows)
+    moves, left, residuals, m = moved(form, 3.0)
+    some = adversary(form, 3.0, moves.contexts, moves.outcomes, rows=np.arange(25))
+    certificate = certify_general(form, affine(form), np.zeros(0), some, left[:25])
+    assert certificate.kind == "bound"
+    assert certificate.upper >= (np.sqrt(form.weights @ residuals**2) + RADIUS * m) ** 2
 
 
 def test_radius_zero_is_the_expected_cost():
-    problem = form(radius=0.0)
-    rows, residuals, _ = moved(problem, 3.0, share=0.0)
-    certificate = certify_general(problem, affine(problem), np.zeros(0), 0.0, rows)
+    form = make_form(radius=0.0)
+    rows, left, residuals, _ = moved(form, 3.0, share=0.0, at=0.0)
+    certificate = certify_general(form, affine(form), np.zeros(0), rows, left)
     assert certificate.kind == "bound"
-    assert certificate.upper == pytest.approx(problem.weights @ residuals**2, rel=1e-12)
+    assert certificate.upper == pytest.approx(form.weights @ residuals**2, rel=1e-12)
     assert "expected cost" in certificate.message
 
 
 @pytest.mark.parametrize(("order", "kappa"), [(1, np.inf), (2, np.inf), (1, 4.0), (2, 4.0)])
 def test_distances_are_those_of_the_ball(order, kappa):
-    problem = form(order=order, outcome_cost=kappa)
-    X, y = problem.contexts, problem.outcomes
-    shift = np.array([3.0, 4.0]) * problem.scale
-    rows = MovedRows(X, y, problem.weights, X + shift, y - 2.0, np.zeros(40))
-    if np.isinf(kappa):
-        rows = MovedRows(X, y, problem.weights, X + shift, y, np.zeros(40))
+    form = make_form(order=order, outcome_cost=kappa)
+    shift = np.tile(np.array([3.0, 4.0]) * form.scale, (40, 1))
+    aside = np.full((40, 1), 0.0 if np.isinf(kappa) else -2.0)
     expected = {(1, np.inf): 5, (2, np.inf): 25, (1, 4.0): 13, (2, 4.0): 41}[order, kappa]
-    np.testing.assert_allclose(distances_of(problem, rows), expected, rtol=1e-10)
+    np.testing.assert_allclose(move_distances(form, shift, aside), expected, rtol=1e-10)
 
 
 def test_costs_use_the_variables_that_were_learned():
     X, returns = np.zeros((4, 1)), np.array([[0.1, 0.0], [-0.2, 0.1], [0.3, 0.0], [0.0, -0.4]])
     cost = MeanCVaR(1.0, 0.5)
-    problem = general_problem(
+    form = general_form(
         Problem(cost, Linear(decisions=Simplex()), Empirical(X, returns), WassersteinBall(0.0))
     )
-    trained = problem.policy.initial(np.random.default_rng(0), 1, 2)
+    trained = form.policy.initial(np.random.default_rng(0), 1, 2)
     loss = -returns.mean(axis=1)
     for a in (0.0, 0.05):
         expected = loss + a + np.maximum(loss - a, 0.0) / 0.5
-        found = costs_of(problem, trained, np.array([a]), X, returns)
+        found = form.costs(trained, np.array([a]), X, returns)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -171,10 +193,7 @@ def test_growth_is_that_of_the_cost_however_little_the_policy_reacts(slope):
     # A price of 12 that reacts by 4e-5 is near zero after a move of 3e5: costs there say nothing yet.
     rng = np.random.default_rng(0)
     nominal = Empirical(rng.normal(size=(40, 2)), 24.0 + rng.normal(size=40))
-    found = general_problem(Problem(Pricing(), Linear(), nominal, WassersteinBall(0.3)))
+    found = general_form(Problem(Pricing(), Linear(), nominal, WassersteinBall(0.3)))
     trained = {"theta": np.full((2, 1), slope), "intercept": np.zeros(1)}
-    stay = MovedRows(
-        found.contexts, found.outcomes, found.weights, found.contexts, found.outcomes, np.zeros(40)
-    )
-    power = growth_power(found, trained, np.zeros(0), stay)
+    power = growth_power(found, trained, np.zeros(0), found.contexts, found.outcomes)
     assert power == (pytest.approx(2.0, abs=0.1) if slope > 1e-9 else 0.0)

@@ -48,7 +48,7 @@ def test_the_table_shows_every_product_and_the_totals(rows):
 
 
 def test_a_row_that_did_not_converge_says_so(rows):
-    unfinished = demo.Row("tofu", 1.0, 2.0, 3.0, 0.1, 0.2, converged=False)
+    unfinished = demo.DemoRow("tofu", 1.0, 2.0, 3.0, 0.1, 0.2, converged=False)
     assert "(not converged)" in demo.table([unfinished], 60)
     assert "(not converged)" not in demo.table(rows, 60)
 

@@ -11,7 +11,7 @@ from surefoot import RobustNewsvendor
 from surefoot.baselines import ERM, SAA, Shapley
 from surefoot.comparison import Folds, RollingWindow, compare
 from surefoot.comparison.methods import NAMES, SHAPLEY_ROWS, chosen_methods
-from surefoot.costs import Newsvendor
+from surefoot.costs import Newsvendor, Quadratic
 from surefoot.estimators.preparation import PreparedPolicy, read_table
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 
@@ -247,17 +247,32 @@ def test_own_estimators_are_prepared_only_where_they_must_be(sample):
 def test_methods_by_name_have_the_costs_asked_for():
     for method in chosen_methods(None, Newsvendor(3.0, 0.5), None, 7):
         inner = method.estimator.model
-        assert (inner.backorder, inner.holding) == (3.0, 0.5)
+        if method.name == "surefoot":
+            assert (inner.backorder, inner.holding) == (3.0, 0.5)
+        else:
+            assert inner.cost_function == Newsvendor(3.0, 0.5)
         assert getattr(inner, "random_state", 7) == 7 or method.name == "erm"
     assert {type(m.estimator.model) for m in chosen_methods(None, COST, None, 0)} >= {
         RobustNewsvendor, SAA, Shapley,
     }  # fmt: skip
 
 
+def test_other_costs_have_the_methods_that_take_them(sample):
+    chosen = chosen_methods(None, Quadratic(), None, 7)
+    assert [method.name for method in chosen] == ["surefoot", "saa"]
+    with pytest.raises(InvalidInputError, match="among surefoot, saa for a Quadratic cost.*got 'erm'"):
+        chosen_methods(["erm"], Quadratic(), None, 7)
+    X, y = sample
+    found = compare(X, y, Quadratic(), ["saa"], splits=FOLDS)
+    for k, split in enumerate(FOLDS.splits(40, 0)):
+        expected = np.mean((y[split.train].mean() - y[split.test]) ** 2)
+        assert found.costs("saa")[k] == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"cost": 1.0}, InvalidTypeError, "cost must be a Newsvendor"),
+        ({"cost": 1.0}, InvalidTypeError, "cost must be a cost such as Newsvendor"),
         ({"cost": Newsvendor((1.0, 2.0), 0.2)}, InvalidInputError, "one per product"),
         ({"y": None}, InvalidTypeError, "y must be the outcomes"),
         ({"y": np.zeros(39)}, InvalidInputError, "one row per row of X"),

@@ -84,8 +84,8 @@ def test_one_price_serves_every_product():
 
 def test_pieces_put_each_price_on_its_side():
     cost = Newsvendor(backorder=(1.0, 2.0), holding=0.2, smoothing=0.1)
-    assert cost.pieces(2) == (Pieces(0.2, 1.0, 0.1), Pieces(0.2, 2.0, 0.1))
-    assert Newsvendor(1.0, 0.2).pieces(1) == (Pieces(up=0.2, down=1.0),)
+    assert cost.pieces(2) == (Pieces.kinked(0.2, 1.0, 0.1), Pieces.kinked(0.2, 2.0, 0.1))
+    assert Newsvendor(1.0, 0.2).pieces(1) == (Pieces.kinked(up=0.2, down=1.0),)
 
 
 def test_smoothing_shifts_the_best_order_as_far_as_documented():

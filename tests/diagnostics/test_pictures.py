@@ -7,7 +7,7 @@ import pytest
 
 from surefoot import RobustNewsvendor
 from surefoot.datasets import synthetic
-from surefoot.diagnostics import pictures
+from surefoot.diagnostics import adversary_path, pictures
 from surefoot.diagnostics.pictures import (
     leading_directions,
     plot_column,
@@ -19,7 +19,6 @@ from surefoot.diagnostics.pictures import (
     plot_rates,
 )
 from surefoot.diagnostics.price import price_of_robustness
-from surefoot.diagnostics.training import adversary_path
 from surefoot.estimators.augmentation import augment
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 from surefoot.nominals import Empirical
@@ -49,7 +48,7 @@ def model(data):
 @pytest.fixture(scope="module")
 def found(data, model):
     nominal = Empirical(data.X, data.y, names=NAMES)
-    return augment(model._fitted_recipe, model._learner, nominal, 0.1)
+    return augment(model.problem_.around(nominal), model.parameters_)
 
 
 def texts(axes):
@@ -113,7 +112,7 @@ def test_arrows_go_from_before_to_after(plt, found):
 def test_a_single_column_has_a_second_direction_of_zero(plt, data):
     model = RobustNewsvendor(1.0, 0.2, radius=0.05).fit(data.X[:, :1], data.y)
     nominal = Empirical(data.X[:, :1], data.y)
-    found = augment(model._fitted_recipe, model._learner, nominal, 0.05)
+    found = augment(model.problem_.around(nominal), model.parameters_)
     directions, shares = leading_directions(found)
     np.testing.assert_allclose(directions, [[1.0, 0.0]])
     np.testing.assert_allclose(shares, [1.0, 0.0])
@@ -131,7 +130,7 @@ def test_bars_are_shares(plt, found):
 
 def test_nothing_moved_can_be_drawn_too(plt, data, model):
     nominal = Empirical(data.X, data.y)
-    still = augment(model._fitted_recipe, model._learner, nominal, 0.0)
+    still = augment(model.problem_.around(nominal).at_radius(0.0), model.parameters_)
     for draw in (plot_columns, plot_moves, plot_columns_used):
         draw(still)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surefoot import DASGD, Box, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import DASGD, Box, Exact, PrimalDual, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.datasets import synthetic
 from surefoot.diagnostics.price import price_of_robustness
@@ -116,10 +116,11 @@ def test_products_add_up(data):
     ("ball", "solver"),
     [
         (WassersteinBall(0.1), Exact()),
-        (WassersteinBall(0.1), DASGD(memory=False, gap_tol=0.05)),
+        (WassersteinBall(0.1), PrimalDual(gap_tol=0.005)),
+        (WassersteinBall(0.1), DASGD(gap_tol=0.05)),
         (WassersteinBall(0.1, support=Box(np.full(6, -0.5), np.full(6, 1.5))), DASGD(gap_tol=0.05)),
     ],
-    ids=["exact", "plain", "box"],
+    ids=["exact", "primal-dual", "plain", "box"],
 )
 def test_other_solvers_refit_with_themselves(data, ball, solver):
     model = RobustPolicy(Newsvendor(1.0, 0.2), ball=ball, solver=solver).fit(data.X, data.y)
@@ -141,7 +142,9 @@ def test_limited_decisions_are_bounds(data):
 def test_refits_that_run_out_of_steps_say_so(data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = RobustNewsvendor(1.0, 0.2, radius=0.01, solver=DASGD(max_steps=10)).fit(data.X, data.y)
+        model = RobustNewsvendor(1.0, 0.2, radius=0.01, solver=PrimalDual(max_steps=10)).fit(
+            data.X, data.y
+        )
     with pytest.warns(ConvergenceWarning, match="1 of 2 refits ran out of steps"):
         curve = price_of_robustness(model, data.X, data.y, [0.01, 50.0])
     np.testing.assert_array_equal(curve.refitted.converged, [False, True])
@@ -191,7 +194,7 @@ def test_only_fitted_models_have_a_price(data):
 
 def test_models_that_forecast_first_keep_their_forecast(data):
     model = RobustNewsvendor(1.0, 0.2, radius=0.02, nominal=Forecaster()).fit(data.X, data.y)
-    assert model.centre_ is not None
+    assert model.problem_.policy.offset is not None
     curve = price_of_robustness(model, data.X, data.y, [0.0, 0.02], data.X_test, data.y_test)
     assert curve.fixed.nominal[0] == pytest.approx(model.cost(data.X, data.y))
     assert curve.fixed.realised[0] == pytest.approx(model.cost(data.X_test, data.y_test))

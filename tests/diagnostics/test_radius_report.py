@@ -62,7 +62,7 @@ def test_agrees_with_fits_and_rules(data, report):
     assert rows["given"].nominal_cost == pytest.approx(given.cost(data.X, data.y))
     auto = RobustNewsvendor(1.0, 0.2, nominal=None).fit(data.X, data.y)
     assert rows["auto"].radius == auto.radius_
-    problem = given._fitted_recipe.problem(Empirical(data.X, data.y), 0.0)
+    problem = given.problem_.around(Empirical(data.X, data.y)).at_radius(0.0)
     assert rows["profile"].radius == ruled_radius("profile", problem).radius
 
 

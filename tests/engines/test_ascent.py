@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from surefoot.certificates.inner import best_response
+from surefoot.ambiguity.moves import best_moves
 from surefoot.engines.ascent import Limits, better_start, climb, propose, transport
 
 repeatable = settings(
@@ -140,18 +140,18 @@ def test_a_step_that_loses_is_taken_back_and_raises_the_curvature():
     assert climbs(straight, 10.0, free(), order=2)["plain"].curvature == 0.0
 
 
-def kinked_ends(problem, theta, intercept, gamma):
+def kinked_ends(form, theta, intercept, gamma):
     """Where ascents from the sample and from the better start end, and the best that there is."""
-    best = best_response(problem, theta, intercept, gamma).value
-    residuals = problem.residuals(theta, intercept)
+    best = best_moves(form, theta, intercept, gamma).value
+    residuals = form.residuals(theta, intercept)
     ends = []
-    for x, r in zip(problem.contexts, residuals, strict=True):
+    for x, r in zip(form.contexts, residuals, strict=True):
         still = np.zeros(1)
         limits = free()._replace(
-            lower=(problem.lower - x, still), upper=(problem.upper - x, still)
+            lower=(form.lower - x, still), upper=(form.upper - x, still)
         )  # fmt: skip
-        pieces, reach = problem.pieces, 2.0 * problem.radius
-        ends.append(kinked(problem.order)(theta, r, pieces.up, pieces.down, gamma, limits, reach))
+        pieces, reach = form.pieces, 2.0 * form.radius
+        ends.append(kinked(form.order)(theta, r, pieces.up, pieces.down, gamma, limits, reach))
     plain, far = np.array(ends, dtype=float).T
     assert (plain <= best + 1e-9 * (1.0 + np.abs(best))).all()
     assert (far <= best + 1e-9 * (1.0 + np.abs(best))).all()
@@ -159,21 +159,21 @@ def kinked_ends(problem, theta, intercept, gamma):
 
 
 def test_the_better_start_finds_the_global_maximiser_of_a_kinked_cost(make_affine):
-    problem = make_affine(3, rows=60, order=2, holding=0.2)
-    design = np.column_stack([problem.contexts, np.ones(60)])
-    *theta, intercept = np.linalg.lstsq(design, problem.outcomes, rcond=None)[0]
+    form = make_affine(3, rows=60, order=2, holding=0.2)
+    design = np.column_stack([form.contexts, np.ones(60)])
+    *theta, intercept = np.linalg.lstsq(design, form.outcomes, rcond=None)[0]
     theta = np.array(theta)
-    plain, far, best = kinked_ends(problem, theta, intercept, 1.1 * problem.reach(theta))
+    plain, far, best = kinked_ends(form, theta, intercept, 1.1 * form.dual_norm(theta))
     assert (far >= best - 1e-6).mean() >= 0.95
     assert (plain >= best - 1e-6).mean() < 0.95  # so the far start is what found the others
 
 
 def test_order_one_in_a_box_finds_most_of_what_there_is_to_gain(make_affine):
     # Shrinking and then clipping is not the proximal step of both together, so some is left.
-    problem = make_affine(3, rows=60, order=1, box="closed", holding=0.8)
+    form = make_affine(3, rows=60, order=1, box="closed", holding=0.8)
     theta, intercept = np.array([0.7, -0.4, 0.5]), 0.8
-    plain, far, best = kinked_ends(problem, theta, intercept, 0.5 * problem.reach(theta))
-    stay = problem.pieces.evaluate(problem.residuals(theta, intercept))
+    plain, far, best = kinked_ends(form, theta, intercept, 0.5 * form.dual_norm(theta))
+    stay = form.pieces.evaluate(form.residuals(theta, intercept))
     assert (far - stay).sum() >= 0.85 * (best - stay).sum()
     assert far.sum() >= plain.sum()
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot.certificates import worst_case_value
 from surefoot.engines.canonical import canonical
 
 
@@ -14,18 +13,18 @@ def one_hot(rows, groups=3):
     return np.eye(groups)[np.arange(rows) % groups]
 
 
-def with_contexts(problem, contexts, frozen):
+def with_contexts(form, contexts, frozen):
     columns = contexts.shape[1]
     movable = np.ones(columns, dtype=bool)
     movable[list(frozen)] = False
     return replace(
-        problem, contexts=contexts, movable=movable, lower=np.full(columns, -np.inf),
+        form, contexts=contexts, movable=movable, lower=np.full(columns, -np.inf),
         upper=np.full(columns, np.inf), scale=np.ones(columns),
     )  # fmt: skip
 
 
 def shapes(make_affine, name, intercept):
-    """A problem of the named shape."""
+    """A form of the named shape."""
     rows, columns = {"tall": (20, 4), "wide": (6, 15), "square": (7, 7)}.get(name, (12, 6))
     base = make_affine(1, rows=rows, columns=columns, intercept=intercept, weighted=True)
     X = base.contexts
@@ -49,44 +48,44 @@ CASES = list(itertools.product(SHAPES, (True, False)))
 
 @pytest.mark.parametrize(("name", "intercept"), CASES)
 def test_decisions_and_prices_survive_the_change(make_affine, name, intercept):
-    problem = shapes(make_affine, name, intercept)
-    form = canonical(problem)
+    form = shapes(make_affine, name, intercept)
+    at = canonical(form)
     rng = np.random.default_rng(0)
     for _ in range(3):
-        coordinates = rng.normal(size=form.rows.shape[1])
-        theta, t = form.parameters(problem, coordinates)
-        np.testing.assert_allclose(problem.contexts @ theta + t, form.rows @ coordinates, atol=1e-9)
-        norm = np.linalg.norm(theta[problem.movable])
-        assert norm == pytest.approx(np.linalg.norm(coordinates[: form.n_priced]), rel=1e-9)
+        coordinates = rng.normal(size=at.rows.shape[1])
+        theta, t = at.parameters(form, coordinates)
+        np.testing.assert_allclose(form.contexts @ theta + t, at.rows @ coordinates, atol=1e-9)
+        norm = np.linalg.norm(theta[form.movable])
+        assert norm == pytest.approx(np.linalg.norm(coordinates[: at.n_priced]), rel=1e-9)
         assert intercept or t == 0.0
-    assert form.rows.flags.c_contiguous
-    assert form.metric.shape == (form.rows.shape[1],)
-    assert (form.metric > 0).all()
+    assert at.rows.flags.c_contiguous
+    assert at.metric.shape == (at.rows.shape[1],)
+    assert (at.metric > 0).all()
 
 
 @pytest.mark.parametrize(("name", "intercept"), CASES)
 def test_nothing_is_lost(make_affine, name, intercept):
     # Any policy has a canonical one with the same decisions at no greater price: project and rotate.
-    problem = shapes(make_affine, name, intercept)
-    form = canonical(problem)
+    form = shapes(make_affine, name, intercept)
+    at = canonical(form)
     rng = np.random.default_rng(1)
-    theta, t = rng.normal(size=len(problem.movable)), rng.normal() if intercept else 0.0
-    decisions = problem.contexts @ theta + t
-    found, *_ = np.linalg.lstsq(form.rows, decisions, rcond=None)
-    np.testing.assert_allclose(form.rows @ found, decisions, atol=1e-8)
-    priced = np.linalg.norm(found[: form.n_priced])
-    assert priced <= np.linalg.norm(theta[problem.movable]) * (1 + 1e-9)
-    again = form.parameters(problem, found)
-    best, given = (worst_case_value(problem, *p)[0] for p in (again, (theta, t)))
+    theta, t = rng.normal(size=len(form.movable)), rng.normal() if intercept else 0.0
+    decisions = form.contexts @ theta + t
+    found, *_ = np.linalg.lstsq(at.rows, decisions, rcond=None)
+    np.testing.assert_allclose(at.rows @ found, decisions, atol=1e-8)
+    priced = np.linalg.norm(found[: at.n_priced])
+    assert priced <= np.linalg.norm(theta[form.movable]) * (1 + 1e-9)
+    again = at.parameters(form, found)
+    best, given = (form.worst_value(*p)[0] for p in (again, (theta, t)))
     assert best <= given * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("name", "intercept"), CASES)
 def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, intercept):
-    problem = shapes(make_affine, name, intercept)
-    form = canonical(problem)
-    second = form.rows.T @ (problem.weights[:, None] * form.rows)
-    k = form.n_priced
+    form = shapes(make_affine, name, intercept)
+    at = canonical(form)
+    second = at.rows.T @ (form.weights[:, None] * at.rows)
+    k = at.n_priced
     scale = np.abs(second).max()
     np.testing.assert_allclose(second[:k, k:], 0.0, atol=1e-10 * scale)
     np.testing.assert_allclose(second[k:, k:], np.eye(len(second) - k), atol=1e-10)
@@ -94,18 +93,18 @@ def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, inte
     if intercept:  # without one the mean of the rows may have an axis of its own
         np.testing.assert_allclose(second[:k, :k], np.diag(variances), atol=1e-10 * scale)
     # Steps go with one over the root of the second moment, damped where there is next to none.
-    damping = form.metric[:k] ** -2 - variances
+    damping = at.metric[:k] ** -2 - variances
     np.testing.assert_allclose(damping, damping.mean(), atol=1e-9 * scale)
     assert 0 < damping.mean() < 1.001e-4 * variances.max()
-    unpriced = problem.contexts[:, ~problem.movable]
+    unpriced = form.contexts[:, ~form.movable]
     if intercept:
         unpriced = np.column_stack([np.ones(len(unpriced)), unpriced])
-    inner = unpriced.T @ (problem.weights[:, None] * form.rows[:, :k])
+    inner = unpriced.T @ (form.weights[:, None] * at.rows[:, :k])
     np.testing.assert_allclose(inner, 0.0, atol=1e-9)
     # No more coordinates than there is rank.
-    movable = problem.contexts[:, problem.movable]
+    movable = form.contexts[:, form.movable]
     together = np.linalg.matrix_rank(np.hstack([unpriced, movable]), tol=1e-8)
-    assert form.rows.shape[1] == together
+    assert at.rows.shape[1] == together
 
 
 @pytest.mark.parametrize(
@@ -117,20 +116,20 @@ def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, inte
     ],
 )  # fmt: skip
 def test_whether_a_constant_is_free_is_seen(make_affine, name, intercept, spans):
-    problem = shapes(make_affine, name, intercept)
-    form = canonical(problem)
-    assert form.spans_constant is spans
+    form = shapes(make_affine, name, intercept)
+    at = canonical(form)
+    assert at.spans_constant is spans
     if spans:
-        constant = form.rows[:, form.n_priced :] @ form.constant
+        constant = at.rows[:, at.n_priced :] @ at.constant
         np.testing.assert_allclose(constant, 1.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_all_columns_frozen_leaves_no_price(make_affine, intercept):
     base = make_affine(2, rows=9, intercept=intercept)
-    problem = with_contexts(base, base.contexts, (0, 1, 2))
-    form = canonical(problem)
-    assert form.n_priced == 0
-    coordinates = np.arange(1.0, form.rows.shape[1] + 1)
-    theta, t = form.parameters(problem, coordinates)
-    np.testing.assert_allclose(problem.contexts @ theta + t, form.rows @ coordinates, atol=1e-10)
+    form = with_contexts(base, base.contexts, (0, 1, 2))
+    at = canonical(form)
+    assert at.n_priced == 0
+    coordinates = np.arange(1.0, at.rows.shape[1] + 1)
+    theta, t = at.parameters(form, coordinates)
+    np.testing.assert_allclose(form.contexts @ theta + t, at.rows @ coordinates, atol=1e-10)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from surefoot import Problem, WassersteinBall
-from surefoot.certificates.inner import best_response
+from surefoot.ambiguity.moves import best_moves
 from surefoot.costs import Newsvendor, Quadratic
+from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.engine import Options
 from surefoot.engines.judging import compiled_judge, slopes_of
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import affine_problems, general_problem
-from surefoot.solvers.general_run import GeneralRun, GeneralSettings
+from surefoot.problem import affine_forms
 
 THETA, INTERCEPT = np.array([0.8, -0.3]), 2.0
 
@@ -21,8 +22,8 @@ def judged(cost, gamma, **ball):
     X = rng.normal(size=(60, 2))
     y = 2.0 + X @ [1.0, -0.5] + 0.5 * rng.normal(size=60)
     problem = Problem(cost, Linear(), Empirical(X, y), WassersteinBall(0.3, scale=False, **ball))
-    form = general_problem(problem)
-    run = GeneralRun([form], GeneralSettings(100, 1, 20), [0])
+    run = Autodiff([problem], [0], Options(max_steps=100, inner_steps=20))
+    form = run.forms[0]
     units = form.units
     policy = {
         "theta": (THETA * units.spread)[:, None],
@@ -60,8 +61,8 @@ def test_a_quadratic_cost_has_a_closed_form(frozen):
 
 def test_a_kinked_cost_is_searched_on_both_sides():
     verdict, residuals, problem, _ = judged(Newsvendor(1.0, 0.2), 0.8)
-    (affine,) = affine_problems(problem, merge=False)
-    best = best_response(affine, THETA, INTERCEPT, 0.8)
+    affine = affine_forms(problem, merge=False)[0].in_plain_units()
+    best = best_moves(affine, THETA, INTERCEPT, 0.8)
     assert (verdict.value <= best.value + 1e-9).all()
     assert (verdict.value >= best.value - 1e-6).mean() >= 0.95
     np.testing.assert_allclose(verdict.curvature, 0.0, atol=1e-12)

@@ -1,6 +1,7 @@
 """The augmented distribution: it lies in the ball, costs what the certificate says, and is readable."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,16 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear, Polynomial
+from surefoot.solvers import PrimalDual
 
 COLUMNS = 5
 NAMES = ("price", "rain", "weekday", "season", "stock")
 
 
-def augmented(model, X, y, *, radius=None, weight=None, names=None):
-    nominal = Empirical(X, y, weight, names=names)
-    rho = model.radius_ if radius is None else radius
-    return augment(model._fitted_recipe, model._learner, nominal, rho)
+def augmented(model, X, y, *, radius=None, weight=None, names=None, parameters=None):
+    problem = model.problem_.around(Empirical(X, y, weight, names=names))
+    problem = problem if radius is None else problem.at_radius(radius)
+    return augment(problem, model.parameters_ if parameters is None else parameters)
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +129,9 @@ def test_a_budget_that_cannot_be_spent_does_not_bind(data, fitted):
     model = RobustPolicy(Newsvendor(1.0, 0.2), ball=ball, solver=DASGD(gap_tol=0.5))
     model.fit(data.X, data.y)
     # At such a radius the fit itself may be constant; a policy that reacts is stressed instead.
-    stressed = augment(model._fitted_recipe, fitted._learner, Empirical(data.X, data.y), 0.3)
-    assert stressed.binding
-    model._learner.parameters = fitted.parameters_
-    found = augmented(model, data.X, data.y)
+    reacting = fitted.parameters_
+    assert augmented(model, data.X, data.y, radius=0.3, parameters=reacting).binding
+    found = augmented(model, data.X, data.y, parameters=reacting)
     assert not found.binding
     assert found.transport_cost[0] < found.budget
     assert found.cost_after == pytest.approx(found.worst_case, rel=1e-3)
@@ -151,8 +152,8 @@ def test_order_one_moves_only_rows_on_the_steep_side(data):
 def test_order_one_without_a_steep_row_stays_below_the_worst_case(data):
     model = RobustPolicy(Newsvendor(1.0, 0.2), ball=WassersteinBall(0.01, order=1))
     model.fit(data.X, data.y)
-    model._learner.parameters.intercept[:] += 100.0
-    found = augmented(model, data.X, data.y)
+    far = replace(model.parameters_, intercept=model.parameters_.intercept + 100.0)
+    found = augmented(model, data.X, data.y, parameters=far)
     assert found.cost_after < found.worst_case
 
 
@@ -178,10 +179,10 @@ def test_every_product_has_an_adversary_of_its_own(data):
     for j in range(2):
         own = found.of(j)
         alone = RobustNewsvendor(1.0, 0.2, radius=0.2).fit(data.X, y[:, j])
-        alone._learner.parameters = type(alone.parameters_)(
+        part = type(alone.parameters_)(
             model.parameters_.theta[:, [j]], model.parameters_.intercept[[j]]
         )
-        same = augmented(alone, data.X, y[:, j])
+        same = augmented(alone, data.X, y[:, j], parameters=part)
         np.testing.assert_allclose(own.contexts, same.contexts)
         np.testing.assert_allclose(own.outcomes_before, y[own.rows, j])
         np.testing.assert_allclose(own.decisions_before, model.predict(data.X)[own.rows, j])
@@ -247,9 +248,8 @@ def test_histograms_and_quantiles_describe_both_distributions(data, fitted):
 
 
 def test_a_nominal_without_rows_is_drawn_from(data, fitted):
-    nominal = Gaussian.fit(data.X, data.y)
-    found = augment(fitted._fitted_recipe, fitted._learner, nominal, 0.3)
-    again = augment(fitted._fitted_recipe, fitted._learner, nominal, 0.3)
+    problem = fitted.problem_.around(Gaussian.fit(data.X, data.y)).at_radius(0.3)
+    found, again = (augment(problem, fitted.parameters_) for _ in range(2))
     assert len(np.unique(found.rows)) == 2_000
     np.testing.assert_array_equal(found.contexts, again.contexts)
     assert found.transport_cost[0] == pytest.approx(0.09, rel=0.01)
@@ -286,24 +286,44 @@ def test_general_policies_have_one_adversary_for_all(data, policy):
 def test_problem_objects_agree_with_the_estimator(data, fitted):
     """The certificate of the solver speaks of the same distribution."""
     problem = Problem(Newsvendor(1.0, 0.2), Linear(), Empirical(data.X, data.y), WassersteinBall(0.3))
-    solution = DASGD().solve(problem, seed=0)
+    solution = PrimalDual().solve(problem, seed=0)
     found = augmented(fitted, data.X, data.y)
     assert found.cost_after == pytest.approx(solution.certificate.upper, rel=1e-3)
 
 
 def test_outcomes_and_decisions_follow_the_forecast(data):
     model = RobustNewsvendor(1.0, 0.2, radius=0.02, nominal=Forecaster()).fit(data.X, data.y)
-    assert model.centre_ is not None
-    errors = model.nominal_
-    found = augment(model._fitted_recipe, model._learner, errors, model.radius_, centre=model.centre_)
-    np.testing.assert_allclose(found.decisions_before, model.predict(found.contexts_before))
-    np.testing.assert_allclose(found.decisions, model.predict(found.contexts))
+    policy, theta = model.problem_.policy, model.parameters_.theta
+    assert policy.offset is not None
+    found = model.augmentation()
+    # Around the data of the fit, the forecast of a row is one that had not seen it.
+    honest = model.nominal_.offsets[found.rows]
+    expected = policy.decide(model.parameters_, found.contexts_before, honest)
+    np.testing.assert_allclose(found.decisions_before, expected[:, 0])
+    np.testing.assert_allclose(found.outcomes_before, model.nominal_.outcomes[found.rows, 0])
     assert found.cost_after == pytest.approx(model.certificate_.upper, rel=1e-3)
     costs = cost_of_each(found.decisions, found.outcomes)
     assert found.weights @ costs == pytest.approx(found.cost_after)
     before = cost_of_each(found.decisions_before, found.outcomes_before)
     assert found.weights @ before == pytest.approx(found.cost_before)
+    # Around other data the forecast is asked; a moved context leaves it where it is.
     same = model.worst_case(data.X, data.y)
-    around = Empirical(data.X, model._errors(data.X, data.y[:, None]))
-    mine = augment(model._fitted_recipe, model._learner, around, model.radius_, centre=model.centre_)
+    mine = model.augmentation(data.X, data.y)
+    np.testing.assert_allclose(mine.decisions_before, model.predict(data.X)[mine.rows])
     np.testing.assert_allclose(mine.outcomes, same.outcomes)
+    np.testing.assert_allclose(mine.outcomes_before, data.y[mine.rows])
+    assert mine.worst_case == pytest.approx(same.value, rel=1e-12)
+    for one in (found, mine):
+        moved = (one.contexts - one.contexts_before) @ theta[:, 0]
+        np.testing.assert_allclose(one.decisions - one.decisions_before, moved, atol=1e-12)
+        assert np.abs(moved).max() > 0.0
+
+
+def test_columns_left_to_the_forecast_are_not_among_those_that_move(data):
+    frame = pd.DataFrame(data.X, columns=NAMES)
+    model = RobustNewsvendor(frozen=("rain", 3), radius=0.02, nominal=Forecaster()).fit(frame, data.y)
+    for found in (model.augmentation(), model.augmentation(frame, data.y)):
+        assert found.columns == ("price", "weekday", "stock")
+        assert found.contexts.shape[1] == 3
+    np.testing.assert_allclose(found.decisions_before, model.predict(frame)[found.rows])
+    assert found.cost_before == pytest.approx(model.cost(frame, data.y))

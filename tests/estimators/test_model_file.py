@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,6 @@ from surefoot import (
 )
 from surefoot.costs import Newsvendor
 from surefoot.estimators.model_file import model_parts, restore
-from surefoot.estimators.persistence import read_file, write_file
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, ModelFileError
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
@@ -74,11 +75,25 @@ def model(kind, frame, outcomes):
     return MODELS[kind]().fit(frame, outcomes)
 
 
+def parts(model):
+    """What a file holds of a model."""
+    header, arrays = model_parts(model, {})
+    return json.loads(json.dumps(header, allow_nan=False)), arrays
+
+
 def twin(model):
     """The model that ``model_parts`` and ``restore`` make of it."""
     again = type(model)(**model.get_params())
-    restore(again, *model_parts(model))
+    restore(again, *parts(model))
     return again
+
+
+def same_parts(first, second):
+    (header, arrays), (other, more) = parts(first), parts(second)
+    assert header == other
+    assert set(arrays) == set(more)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, more[name])
 
 
 def assert_same(first, second):
@@ -131,17 +146,12 @@ def test_a_stream_that_was_never_fitted_comes_back(kind, frame, outcomes):
 
 
 def test_a_restored_model_is_saved_as_the_same_parts(model):
-    header, arrays = model_parts(model)
-    other, more = model_parts(twin(model))
-    assert header == other
-    assert set(arrays) == set(more)
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, more[name])
+    same_parts(model, twin(model))
 
 
 def test_a_model_without_names_has_none_afterwards(data):
     model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
-    assert model_parts(model)[0]["names"] is None
+    assert parts(model)[0]["fitted"]["names"] is None
     assert not hasattr(twin(model), "feature_names_in_")
 
 
@@ -164,19 +174,20 @@ def test_an_infinite_gap_can_be_saved(data):
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"policy": Linear(features=np.square)}, "features"),
-        ({"solver": DASGD(callback=lambda progress: None)}, "callback"),
-        ({"solver": Exact(callback=lambda progress: None)}, "callback"),
+        ({"policy": Linear(features=np.square)}, "policy.features"),
+        ({"policy": Linear(offset=lambda X: X[:, :1])}, "policy.offset"),
+        ({"solver": DASGD(callback=lambda progress: None)}, "solver.callback"),
+        ({"solver": Exact(callback=lambda progress: None)}, "solver.callback"),
         ({"nominal": "given"}, "nominal"),
     ],
-    ids=["features", "callback of DASGD", "callback of Exact", "nominal"],
+    ids=["features", "offset", "callback of DASGD", "callback of Exact", "nominal"],
 )
 def test_what_cannot_be_saved_is_refused_by_name(data, options, name):
     if "nominal" in options:
         options = {"nominal": Empirical(data.X, data.y)}
     model = RobustPolicy(COST, ball=WassersteinBall(0.1), **options).fit(data.X, data.y)
-    with pytest.raises(ModelFileError, match=f"^{name} must be made of numbers, text and Surefoot's"):
-        model_parts(model)
+    with pytest.raises(ModelFileError, match=f"^{name} must be made of numbers, text, arrays and"):
+        model_parts(model, {})
 
 
 def test_parameters_changed_after_the_fit_are_not_saved_as_if_fitted(data):
@@ -186,25 +197,37 @@ def test_parameters_changed_after_the_fit_are_not_saved_as_if_fitted(data):
         with pytest.raises(
             ModelFileError, match="parameters must be those of the fit .* call fit again"
         ):
-            model_parts(changed)
-        model_parts(changed.fit(data.X, data.y))
-    model_parts(model)
+            model_parts(changed, {})
+        model_parts(changed.fit(data.X, data.y), {})
+    model_parts(model, {})
 
 
-@pytest.mark.parametrize("part", ["certificate", "single", "names", "radius", "columns", "status"])
+FITTED = (
+    "policy", "ball", "asked_ball", "parameters", "certificate", "multiplier", "converged", "status",
+    "n_steps", "single", "outcomes", "columns", "names", "radius_path", "stream",
+)  # fmt: skip
+
+
+def test_these_are_the_parts_of_a_fit(data):
+    assert set(parts(RobustNewsvendor().fit(data.X, data.y))[0]["fitted"]) == set(FITTED)
+
+
+@pytest.mark.parametrize("part", FITTED)
 def test_a_header_without_a_part_is_refused(data, part):
-    header, arrays = model_parts(RobustNewsvendor(radius=0.1).fit(data.X, data.y))
-    del header[part]
+    header, arrays = parts(RobustNewsvendor(radius=0.1).fit(data.X, data.y))
+    del header["fitted"][part]
     with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
         restore(RobustNewsvendor(radius=0.1), header, arrays)
 
 
-@pytest.mark.parametrize("part", ["theta", "intercept", "scale", "movable", "stream_0_mean"])
-def test_arrays_without_a_part_are_refused(data, part):
-    header, arrays = model_parts(RobustNewsvendor(radius=0.1).fit(data.X, data.y))
-    del arrays[part]
-    with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
-        restore(RobustNewsvendor(radius=0.1), header, arrays)
+@pytest.mark.parametrize("model", [RobustNewsvendor(radius=0.1), RobustNewsvendor()], ids=str)
+def test_arrays_without_a_part_are_refused(data, model):
+    header, arrays = parts(model.fit(data.X, data.y))
+    assert len(arrays) >= 8
+    for name in arrays:
+        less = {key: array for key, array in arrays.items() if key != name}
+        with pytest.raises(ModelFileError, match=f"not allowed: '{name}'"):
+            restore(type(model)(**model.get_params()), header, less)
 
 
 # ---------------------------------------------------------------- forecasts
@@ -229,7 +252,7 @@ def forecasting(request):
         options = {"backorder": (1.0, 2.0)}
         y, more = (np.column_stack([one, np.exp(one)]) for one in (y, more))
     model = RobustNewsvendor(**options).fit(X, y)
-    for forecast in model.centre_.forecasts:
+    for forecast in model.problem_.policy.offset.forecasts:
         assert (forecast.smooth is None) == (request.param == "linear")
         assert (forecast.trees is None) == (request.param in ("linear", "smooth"))
     return model, fresh, more
@@ -241,7 +264,7 @@ def test_a_forecast_is_saved_and_learning_goes_on_bit_for_bit(forecasting, tmp_p
     again = load(tmp_path / "m.surefoot")
     for size in (1, 20, 0):
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
-        np.testing.assert_array_equal(again.centre_(X), model.centre_(X))
+        np.testing.assert_array_equal(again.problem_.policy.offset(X), model.problem_.policy.offset(X))
         np.testing.assert_array_equal(again.parameters_.theta, model.parameters_.theta)
         assert again.cost(X, y) == model.cost(X, y)
         mine, theirs = (one.worst_case(X, y, radius=0.2) for one in (model, again))
@@ -256,12 +279,7 @@ def test_a_forecast_is_saved_and_learning_goes_on_bit_for_bit(forecasting, tmp_p
 
 def test_a_forecast_is_saved_as_the_same_parts_again(forecasting):
     model, _, _ = forecasting
-    header, arrays = model_parts(model)
-    other, more = model_parts(twin(model))
-    assert header == other
-    assert set(arrays) == set(more)
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, more[name])
+    same_parts(model, twin(model))
 
 
 def test_a_model_from_a_file_has_no_data_of_its_fit(forecasting, tmp_path):
@@ -275,26 +293,16 @@ def test_a_model_from_a_file_has_no_data_of_its_fit(forecasting, tmp_path):
     np.testing.assert_array_equal(theirs.outcomes, mine.outcomes)
 
 
-def test_a_file_from_before_there_were_forecasts_still_loads(data, tmp_path):
-    model = RobustNewsvendor(nominal=None).fit(data.X, data.y)
-    header, arrays = model_parts(model)
-    del header["parameters"]["nominal"]
-    assert not [name for name in arrays if name.startswith("forecast")]
-    write_file(tmp_path / "old.surefoot", header, arrays)
-    again = load(tmp_path / "old.surefoot")
-    assert again.centre_ is None
-    for size in (0, 10):
-        if size:
-            for one in (model, again):
-                one.partial_fit(data.X[:size], data.y[:size])
-        np.testing.assert_array_equal(again.predict(data.X_test), model.predict(data.X_test))
-        assert again.cost(data.X, data.y) == model.cost(data.X, data.y)
-
-
-@pytest.mark.parametrize("part", ["theta", "mean", "spread", "constant", "weights", "length", "roots"])
-def test_a_forecast_without_a_part_is_refused(tmp_path, part):
-    RobustNewsvendor().fit(*wave(50, 0)).save(tmp_path / "m.surefoot")
-    header, arrays = read_file(tmp_path / "m.surefoot")
-    del arrays[f"forecast_0_{part}"]
-    with pytest.raises(ModelFileError, match=f"lacks a part that it must have: '{part}'"):
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [("", "theta"), ("", "mean"), ("", "spread"), ("", "constant"), ("smooth", "centres"),
+     ("smooth", "coefficients"), ("smooth", "length"), ("trees", "roots"), ("trees", "value")],
+)  # fmt: skip
+def test_a_forecast_without_a_part_is_refused(place, part):
+    header, arrays = parts(RobustNewsvendor().fit(*wave(50, 0)))
+    offset = header["fitted"]["policy"]["fields"]["offset"]
+    forecast = offset["fields"]["forecasts"]["__tuple__"][0]["fields"]
+    fields = forecast[place]["fields"] if place else forecast
+    del fields[part]
+    with pytest.raises(ModelFileError, match=f"missing 1 required positional argument: '{part}'"):
         restore(RobustNewsvendor(), header, arrays)

@@ -24,7 +24,7 @@ from surefoot.estimators.radius_rules import (
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.problem import affine_problems
+from surefoot.problem import affine_forms
 from surefoot.random import rng_for
 
 B, H = 1.0, 0.2
@@ -43,6 +43,11 @@ def problem_of(X, y, **options):
     return Problem(cost, Linear(intercept=intercept), Empirical(X, y), WassersteinBall(0.0, **options))
 
 
+def form_of(problem):
+    """The first product, rows as they came, in the units of the ball."""
+    return affine_forms(problem, merge=False)[0].in_plain_units()
+
+
 def true_slopes(product, theta):
     residuals = product.residuals(theta * product.scale, norm.ppf(B / (B + H)))
     return np.where(residuals >= 0, H, -B)
@@ -56,7 +61,7 @@ class TestProfile:
         for seed in range(400):
             X, y, theta = sample(n, d, seed)
             problem = problem_of(X, y, order=order)
-            product = affine_problems(problem, merge=False)[0]
+            product = form_of(problem)
             radius = ruled_radius("profile", problem, confidence=0.8, draws=199, seed=seed).radius
             held.append(score_distance(product, true_slopes(product, theta)) <= radius)
         # Exactly 80 %: four standard errors of a share of 400 are 8 points.
@@ -70,7 +75,7 @@ class TestProfile:
             X = rng.uniform(1.0, 3.0, (40, 2))
             y = X @ [1.0, 1.0] + rng.standard_normal(40) - norm.ppf(B / (B + H))
             problem = problem_of(X, y, order=order, intercept=False)
-            product = affine_problems(problem, merge=False)[0]
+            product = form_of(problem)
             slopes = np.where(X @ [1.0, 1.0] - y >= 0, H, -B)
             radius = ruled_radius("profile", problem, confidence=0.8, draws=199, seed=seed).radius
             held.append(score_distance(product, slopes) <= radius)
@@ -84,7 +89,7 @@ class TestProfile:
             noise = rng.standard_cauchy(50) * np.exp(X[:, 0])
             cut = np.tan(np.pi * (B / (B + H) - 0.5))
             y = X[:, 0] + noise - cut * np.exp(X[:, 0])  # so that the quantile is x_0, affine
-            product = affine_problems(problem_of(X, y), merge=False)[0]
+            product = form_of(problem_of(X, y))
             slopes = np.where(X[:, 0] - y >= 0, H, -B)
             radius = ruled_radius(
                 "profile", problem_of(X, y), confidence=0.8, draws=199, seed=seed
@@ -114,7 +119,7 @@ class TestProfile:
 
     def test_many_rows_use_the_normal_limit_of_the_same_law(self):
         X, y, _ = sample(NORMAL_FROM + 1, 3)
-        product = affine_problems(problem_of(X, y), merge=False)[0]
+        product = form_of(problem_of(X, y))
         limit = profile_distances(product, 4000, rng_for(0, "limit"))
         u = np.where(rng_for(1, "u").random((2000, len(y))) < B / (B + H), H, -B)
         assert np.quantile(limit, [0.5, 0.95]) == pytest.approx(
@@ -133,7 +138,7 @@ class TestProfile:
         X, y, _ = sample(60, 4)
         shifted = ruled_radius("profile", problem_of(X + 50.0, y)).radius
         assert shifted == pytest.approx(ruled_radius("profile", problem_of(X, y)).radius)
-        product = affine_problems(problem_of(X, y, frozen=(0, 2)), merge=False)[0]
+        product = form_of(problem_of(X, y, frozen=(0, 2)))
         net = net_columns(product)
         free = np.column_stack([np.ones(60), product.contexts[:, [0, 2]]])
         assert abs(free.T @ net).max() < 1e-10
@@ -141,7 +146,7 @@ class TestProfile:
 
     def test_more_columns_than_rows(self):
         X, y, theta = sample(15, 40)
-        product = affine_problems(problem_of(X, y, intercept=False), merge=False)[0]
+        product = form_of(problem_of(X, y, intercept=False))
         u = true_slopes(product, theta)
         direct = np.linalg.norm(product.contexts.T @ u) / 15 / math.sqrt(B * H + (H - B) * u.mean())
         assert score_distance(product, u) == pytest.approx(direct)
@@ -176,7 +181,7 @@ class TestProfile:
     def test_few_draws_still_reach_the_confidence(self):
         rule = ruled_radius("profile", problem_of(*sample(40, 3)[:2]), confidence=0.99, draws=1)
         draws = profile_distances(
-            affine_problems(problem_of(*sample(40, 3)[:2]), merge=False)[0],
+            form_of(problem_of(*sample(40, 3)[:2])),
             100,
             rng_for(0, "profile", 0),
         )
@@ -252,7 +257,8 @@ class TestRefusals:
     def test_profile_needs_an_affine_policy(self):
         X, y, _ = sample(20, 2)
         network = Problem(Newsvendor(B, H), MLP(hidden=(4,)), Empirical(X, y), WassersteinBall(0.0))
-        with pytest.raises(UnsupportedProblemError, match="needs a Linear policy, got MLP; use 'auto'"):
+        message = "no rule for this problem, use 'auto' or a number: .* needs a Linear policy, got MLP"
+        with pytest.raises(UnsupportedProblemError, match=message):
             ruled_radius("profile", network)
 
     def test_rules_need_rows(self):
@@ -263,7 +269,7 @@ class TestRefusals:
 
 def test_weights_count_as_shares_of_the_score():
     X, y, _ = sample(30, 2)
-    product = affine_problems(problem_of(X, y, scale=False, intercept=False, order=1), merge=False)[0]
+    product = form_of(problem_of(X, y, scale=False, intercept=False, order=1))
     heavy = dataclasses.replace(product, weights=np.r_[0.5, np.full(29, 0.5 / 29)])
     u = np.where(np.arange(30) % 2, H, -B)
     assert score_distance(heavy, u) == pytest.approx(np.linalg.norm(heavy.weights * u @ X))

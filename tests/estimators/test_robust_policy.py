@@ -11,6 +11,7 @@ from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
+from surefoot.solvers import PrimalDual
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -73,7 +74,10 @@ def test_parameters_are_stored_as_given_and_can_be_cloned(data):
         ({"cost_function": Newsvendor}, "cost_function must be a cost such as"),
         ({"cost_function": COST, "policy": "linear"}, "policy must be a policy such as Linear()"),
         ({"cost_function": COST, "ball": 0.3}, "ball must be a WassersteinBall, got 0.3."),
-        ({"cost_function": COST, "solver": 3}, "solver must be a solver such as DASGD(), got 3."),
+        (
+            {"cost_function": COST, "solver": 3},
+            "solver must be a solver such as DASGD() or None, got 3.",
+        ),
         ({"cost_function": COST, "nominal": 3}, "nominal must be a nominal such as Empirical(X, y)"),
         (
             {"cost_function": COST, "random_state": None},
@@ -118,12 +122,16 @@ def test_solver_refuses_before_the_radius_is_chosen(data, monkeypatch):
     def no_selection(*_):
         raise AssertionError("the radius was chosen for a problem that is refused")
 
-    monkeypatch.setattr("surefoot.estimators.base.radius_path", no_selection)
-    model = RobustPolicy(COST, solver=DASGD(minibatch=2))
-    message = r"DASGD cannot solve this: minibatch > 1 and inner_steps > 0 need memory=False\."
-    for method in (model.fit, model.partial_fit):
-        with pytest.raises(UnsupportedProblemError, match=message):
-            method(data.X, data.y)
+    monkeypatch.setattr("surefoot.estimators.robust_estimator.choose_radius", no_selection)
+    smoothed = RobustPolicy(Newsvendor(1.0, 0.2, smoothing=0.1), solver=Exact())
+    boxed = RobustPolicy(COST, ball=WassersteinBall("auto", support=Box(0.0, 1.0)), solver=PrimalDual())
+    for model, message in (
+        (smoothed, r"Exact cannot solve this: it needs an unsmoothed cost: set smoothing=0\."),
+        (boxed, r"PrimalDual cannot solve this: it needs .*\."),
+    ):
+        for method in (model.fit, model.partial_fit):
+            with pytest.raises(UnsupportedProblemError, match=message):
+                method(data.X, data.y)
 
 
 def test_data_outside_the_support_are_refused(data):

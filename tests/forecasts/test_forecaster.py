@@ -8,7 +8,7 @@ from surefoot.exceptions import InvalidTypeError
 from surefoot.forecasts import Forecaster
 from surefoot.forecasts.forecaster import BENDS, SHARED, SPREADS
 
-PIECES = Pieces(up=0.2, down=1.0)
+PIECES = Pieces.kinked(up=0.2, down=1.0)
 LINEAR, BENT = Forecaster(smooth=False), Forecaster(trees=False)
 
 

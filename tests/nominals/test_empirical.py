@@ -153,6 +153,114 @@ def test_samples_repeat_with_the_generator():
     assert (one[1] != third[1]).any()
 
 
+# Offsets
+
+
+@repeatable
+@given(data(), st.randoms(use_true_random=False))
+def test_offsets_stay_beside_their_rows(case, random):
+    X, y, masses = case
+    given_offsets = np.array([[random.choice([0.0, 0.5, 2.0]) for _ in row] for row in y])
+    nominal = Empirical(X, y, masses, offsets=given_offsets)
+    np.testing.assert_array_equal(nominal.offsets, given_offsets)
+    merged = nominal.distinct()
+
+    def atoms(rows):
+        table = np.hstack([rows.outcomes, rows.offsets])
+        return as_dictionary(rows.contexts, table, rows.weights)
+
+    assert len(atoms(merged)) == len(merged.weights)
+    for atom, weight in atoms(nominal).items():
+        assert atoms(merged)[atom] == pytest.approx(weight, rel=1e-13)
+    # Ordered by what there is to decide about.
+    left = (merged.outcomes - merged.offsets)[:, 0].tolist()
+    assert left == sorted(left)
+    again = merged.distinct()
+    assert_same(again, merged)
+    np.testing.assert_array_equal(again.offsets, merged.offsets)
+    order = list(range(len(X)))
+    random.shuffle(order)
+    shuffled = Empirical(X[order], y[order], masses[order], offsets=given_offsets[order]).distinct()
+    assert_same(shuffled, merged)
+    np.testing.assert_array_equal(shuffled.offsets, merged.offsets)
+
+
+def test_rows_that_differ_in_their_offset_alone_stay_apart():
+    merged = Empirical([[1.0]] * 3, [2.0] * 3, offsets=[0.5, 1.0, 0.5]).distinct()
+    assert merged.offsets.tolist() == [[1.0], [0.5]]
+    assert merged.weights.tolist() == [1 / 3, 2 / 3]
+    assert merged.outcomes.tolist() == [[2.0], [2.0]]
+
+
+def test_without_offsets_there_are_none():
+    assert Empirical([[1.0]], [2.0]).offsets is None
+    assert Empirical([[1.0]], [2.0]).distinct().offsets is None
+    assert Empirical([[1.0]], [2.0]).take(np.array([0, 0])).offsets is None
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([1.0], "offsets must have one row per row of X (2), got 1."),
+        (
+            [1.0, math.nan],
+            "offsets must be finite (no NaN, no infinity), got NaN in row 1.",
+        ),
+        (["a", "b"], "offsets must be numeric, got text or dates (<U1)."),
+    ],
+)
+def test_unusable_offsets_are_refused(offsets, message):
+    with pytest.raises(InvalidInputError, match=f"^{re.escape(message)}$"):
+        Empirical([[1.0], [2.0]], [1.0, 2.0], offsets=offsets)
+
+
+def test_offsets_have_the_shape_of_the_outcomes():
+    with pytest.raises(InvalidInputError, match=r"^offsets "):
+        Empirical([[1.0], [2.0]], [[1.0, 1.0], [2.0, 2.0]], offsets=[1.0, 2.0])
+
+
+def test_offsets_are_a_read_only_copy():
+    offsets = np.array([[1.0], [2.0]])
+    nominal = Empirical([[1.0], [2.0]], [3.0, 4.0], offsets=offsets)
+    offsets[0] = 9.0
+    assert nominal.offsets.tolist() == [[1.0], [2.0]]
+    with pytest.raises(ValueError, match="read-only"):
+        nominal.offsets[0] = 9.0
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'offsets'"):
+        nominal.offsets = None
+
+
+# Some of the rows
+
+
+@pytest.mark.parametrize("offsets", [None, [10.0, 20.0, 30.0, 40.0]])
+def test_taken_rows_come_in_the_order_asked_for_with_their_own_masses(offsets):
+    X, y = np.arange(8.0).reshape(4, 2), np.arange(4.0)
+    nominal = Empirical(X, y, [1, 2, 3, 4], names=["a", "b"], offsets=offsets)
+    rows = np.array([3, 1, 1])
+    some = nominal.take(rows)
+    np.testing.assert_array_equal(some.contexts, X[rows])
+    assert some.outcomes[:, 0].tolist() == [3.0, 1.0, 1.0]
+    assert some.masses.tolist() == [4.0, 2.0, 2.0]
+    assert some.weights.tolist() == [0.5, 0.25, 0.25]
+    assert some.names == ("a", "b")
+    if offsets is not None:
+        assert some.offsets[:, 0].tolist() == [40.0, 20.0, 20.0]
+
+
+def test_taken_rows_may_be_given_masses():
+    nominal = Empirical(np.arange(8.0).reshape(4, 2), np.arange(4.0), [1, 2, 3, 4])
+    assert nominal.take(np.array([3, 1]), np.array([1.0, 3.0])).weights.tolist() == [0.25, 0.75]
+    assert nominal.take(np.array([3, 1]), np.ones(1)).weights.tolist() == [0.5, 0.5]
+
+
+def test_all_rows_taken_are_the_nominal():
+    nominal = Empirical(np.arange(8.0).reshape(4, 2), np.arange(4.0), [1, 2, 3, 4])
+    whole = nominal.take(np.arange(4))
+    assert_same(whole, nominal)
+    np.testing.assert_array_equal(whole.masses, nominal.masses)
+
+
 # Shapes, names, printing
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from surefoot.costs import Newsvendor
-from surefoot.engines import adaptive as slots
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 from surefoot.online import ADWIN, OnlinePolicy, PageHinkley, Restart, River
 from surefoot.random import rng_for
@@ -141,13 +140,13 @@ def test_rivers_detectors_are_restored_by_repeating_costs(monkeypatch):
 def test_a_restart_keeps_parameters_and_lengthens_steps():
     X, y = abrupt(900)
     policy = OnlinePolicy(COST, drift=Restart()).partial_fit(X[:300], y[:300])
-    learner = policy._progress.learner
-    before, decisions = learner.arrays(), policy.decide(X)
-    learner.restart()
-    after = learner.arrays()
+    stream = policy._following.stream
+    before, decisions = stream.arrays(), policy.decide(X)
+    stream.restart()
+    after = stream.arrays()
     np.testing.assert_array_equal(policy.decide(X), decisions)
     np.testing.assert_array_equal(before["theta"], after["theta"])
-    np.testing.assert_array_equal(before["table"], after["table"])
+    np.testing.assert_array_equal(before["columns"], after["columns"])
     assert (before["clock"], after["clock"]) == (300.0, 30.0)
-    squares = [arrays["scalars"][0, slots.SQUARES] for arrays in (before, after)]
+    squares = [arrays["numbers"]["squares"][0] for arrays in (before, after)]
     assert squares[1] == pytest.approx(0.1 * squares[0])

@@ -8,6 +8,8 @@ import pytest
 from surefoot import Box, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import MeanCVaR, Newsvendor, Quadratic
 from surefoot.datasets import synthetic
+from surefoot.engines.affine_stream import AffineStream
+from surefoot.engines.autodiff_stream import AutodiffStream
 from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError, MissingExtraError
 from surefoot.online import (
     ConstantStep,
@@ -114,8 +116,8 @@ def test_the_general_engine_agrees_with_the_compiled_one():
         COST, Linear(decisions=Box(-1e6, 1e6)), ball=WassersteinBall(0.1, outcome_cost=1e9)
     )
     general.partial_fit(X, y)
-    assert general.state_dict()["learner"] == "GeneralStream"
-    assert compiled.state_dict()["learner"] == "AffineStream"
+    assert isinstance(general._following.stream, AutodiffStream)
+    assert isinstance(compiled._following.stream, AffineStream)
     constant = mean_cost(np.full(len(y), np.quantile(y, 1 / 1.2)), y)
     costs = [mean_cost(policy.decide(X), y) for policy in (general, compiled)]
     assert abs(costs[0] - costs[1]) < 0.05 * constant
@@ -196,7 +198,9 @@ def test_a_stream_goes_on_from_a_fitted_model(model):
     data = synthetic(n=400, s=4, seed=0, test=500)
     model.fit(data.X[:100], data.y[:100])
     policy = OnlinePolicy.from_model(model, radius=DecayingRadius(100))
-    np.testing.assert_array_equal(policy.decide(data.X_test), model.predict(data.X_test))
+    np.testing.assert_allclose(
+        policy.decide(data.X_test), model.predict(data.X_test), rtol=1e-11, atol=1e-11
+    )
     assert policy.settings.ball.radius == model.radius_
     policy.partial_fit(data.X[100:110], data.y[100:110])
     moved = np.abs(policy.decide(data.X_test) - model.predict(data.X_test)).max()
@@ -230,9 +234,6 @@ def test_only_fitted_models_are_taken():
         OnlinePolicy.from_model(RobustNewsvendor())
     with pytest.raises(InvalidTypeError, match="model must be a fitted RobustPolicy"):
         OnlinePolicy.from_model(3)
-    data = synthetic(n=40, s=3, seed=0)
-    with pytest.raises(InvalidInputError, match="nominal=None"):
-        OnlinePolicy.from_model(RobustNewsvendor().fit(data.X, data.y))
     data = synthetic(n=60, s=4, seed=0, test=5)
     model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
     with pytest.raises(InvalidInputError, match="at most 3 columns"):

@@ -5,7 +5,7 @@ import pytest
 
 from surefoot import Box, RobustNewsvendor, WassersteinBall
 from surefoot.costs import Newsvendor
-from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, UnsupportedProblemError
 from surefoot.online import ConstantStep, DecayingRadius, DecayingStep, Memory, OnlinePolicy, Window
 from surefoot.policies import Linear, Polynomial
 from surefoot.random import rng_for
@@ -160,7 +160,7 @@ def test_a_missing_key_stands_at_its_running_mean():
     theta = policy.state_dict()["arrays"]["theta"][0, 1]
     policy.learn_one(x, 9.0)
     after = policy.state_dict()["arrays"]
-    np.testing.assert_array_equal(after["table"][2], [301.0, 300.0, 301.0])
+    np.testing.assert_array_equal(after["columns"]["count"], [301.0, 300.0, 301.0])
     assert after["theta"][0, 1] != theta  # the pull of the ball: no information is no freeze
     at_zero = OnlinePolicy(COST, ball=WassersteinBall(0.0)).partial_fit(X, y)
     theta = at_zero.state_dict()["arrays"]["theta"][0, 1]
@@ -194,7 +194,7 @@ def test_texts_become_indicators_that_never_move():
     assert set(policy.columns) == {"heat", "city=Rome", "city=Oslo", "city=Lima"}
     for city, level in height.items():
         assert policy.decide_one({"city": city, "heat": 0.0}) == pytest.approx(level + 0.1, abs=0.2)
-    frozen = dict(zip(policy.columns, policy.state_dict()["arrays"]["table"][3], strict=True))
+    frozen = dict(zip(policy.columns, policy.state_dict()["arrays"]["columns"]["frozen"], strict=True))
     assert frozen == {"heat": 0.0, "city=Rome": 1.0, "city=Oslo": 1.0, "city=Lima": 1.0}
     assert np.isfinite(policy.decide_one({"city": "Paris", "heat": 0.0}))
 
@@ -216,7 +216,9 @@ def test_frozen_columns_by_key_and_position():
     frames = pd.DataFrame(X, columns=["heat", "rain", "day"])
     for frozen in (("rain",), (1,)):
         policy = OnlinePolicy(COST, ball=WassersteinBall(0.3, frozen=frozen)).partial_fit(frames, y)
-        np.testing.assert_array_equal(policy.state_dict()["arrays"]["table"][3], [0.0, 1.0, 0.0])
+        np.testing.assert_array_equal(
+            policy.state_dict()["arrays"]["columns"]["frozen"], [0.0, 1.0, 0.0]
+        )
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -426,3 +428,56 @@ def test_a_bad_text_row_leaves_none_of_the_frame_learned():
     with pytest.raises(InvalidInputError, match="a"):
         policy.partial_fit(frame, y)
     assert policy.n_rows == 40
+
+
+# ---------------------------------------------------------------- values out of all proportion
+
+
+def test_far_values_are_cut_and_counted_by_column():
+    X, y = samples(300)
+    frame = pd.DataFrame(X, columns=["heat", "rain", "day"])
+    clean = OnlinePolicy(COST).partial_fit(frame, y)
+    assert clean.n_cut == {}
+    frame.loc[5, "rain"] = 1e9  # among the first rows
+    frame.loc[[100, 200], "heat"] = [-1e6, 1e6]
+    policy = OnlinePolicy(COST).partial_fit(frame, y)
+    assert policy.n_cut == {"heat": 2, "rain": 1}
+    costs = [psi(one.decide(X) - y).mean() for one in (clean, policy)]
+    assert costs[1] < 1.3 * costs[0]
+    again = OnlinePolicy(COST)
+    again.load_state_dict(policy.state_dict())
+    assert again.n_cut == policy.n_cut
+
+
+def test_before_learning_starts_nothing_was_cut():
+    X, y = samples(10)
+    X[3, 1] = 1e9
+    assert OnlinePolicy(COST).partial_fit(X, y).n_cut == {}
+
+
+def test_a_decision_at_a_far_value_is_that_at_the_nearest_ordinary_one():
+    X, y = samples(300)
+    policy = OnlinePolicy(COST).partial_fit(X, y)
+    before = policy.state_dict()
+    x = dict(zip(policy.columns, X[0].tolist(), strict=True))
+    most = float(before["arrays"]["columns"]["most"][1])
+    assert most == pytest.approx(max(X[:, 1].max(), X[:, 1].mean() + 6.0 * X[:, 1].std()))
+    assert policy.decide_one(x | {"x1": 1e8}) == policy.decide_one(x | {"x1": most})
+    assert same_state(before, policy.state_dict())  # a decision counts nothing
+
+
+def test_a_level_that_moves_for_good_is_followed():
+    X, y = samples(3_000)
+    X[1_000:, 0] += 100.0
+    y[1_000:] += 100.0
+    decisions = OnlinePolicy(COST).decide_and_learn(X, y)
+    late = slice(2_500, None)
+    constant = np.quantile(y[late], 1 / 1.2)
+    assert psi(decisions[late] - y[late]).mean() < psi(constant - y[late]).mean()
+
+
+def test_a_stream_has_no_numbers_as_scale():
+    X, y = samples(40)
+    policy = OnlinePolicy(COST, ball=WassersteinBall(0.5, scale=(1.0,) * 3))
+    with pytest.raises(UnsupportedProblemError, match="got numbers: divide the columns by them"):
+        policy.partial_fit(X, y)

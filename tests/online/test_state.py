@@ -171,7 +171,7 @@ def test_what_is_no_state_is_refused():
     for other in ({}, {"format": "other"}, None, [1]):
         with pytest.raises(InvalidInputError, match="state must come from"):
             policy.load_state_dict(other)
-    with pytest.raises(InvalidInputError, match="state must have version 1, got 99"):
+    with pytest.raises(InvalidInputError, match="state must have version 2, got 99"):
         policy.load_state_dict(policy.state_dict() | {"version": 99})
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.policies import FeatureMap, Linear, Polynomial, RandomFourier
+from surefoot.policies import FeatureMap, Linear, LinearParameters, Polynomial, RandomFourier, Select
 from surefoot.policies.features import MOST_ROWS, Transformed, feature_map
 
 repeatable = settings(
@@ -65,6 +65,47 @@ def test_degree_one_changes_nothing():
 def test_unusable_polynomials_are_refused(options, kind, message):
     with pytest.raises(kind, match=f"^{re.escape(message)}$"):
         Polynomial(**options)
+
+
+# --- some of the columns --------------------------------------------------------------------------
+
+
+@repeatable
+@given(seeds, st.lists(st.integers(0, 3), min_size=1, max_size=6))
+def test_selected_columns_come_in_the_order_asked_for(seed, columns):
+    X = np.random.default_rng(seed).normal(size=(5, 4))
+    found = Select(columns)(X)
+    for j, column in enumerate(columns):
+        np.testing.assert_array_equal(found[:, j], X[:, column])
+    assert found.flags.c_contiguous
+    assert Select(columns).fitted(X) == Select(tuple(columns))
+
+
+def test_without_any_column_there_is_one_of_zeros():
+    np.testing.assert_array_equal(Select(())(contexts(rows=3)), np.zeros((3, 1)))
+    policy = Linear(features=Select(()))
+    parameters = LinearParameters(np.array([[7.0]]), np.array([0.5]))
+    np.testing.assert_array_equal(policy.decide(parameters, contexts(rows=3)), np.full((3, 1), 0.5))
+
+
+def test_a_selection_is_an_immutable_value():
+    assert Select([2, np.int64(0)]) == Select((2, 0))
+    assert repr(Select([2, np.int64(0)])) == "Select(columns=(2, 0))"
+    assert len({Select((1,)), Select((1,)), Select((0, 1))}) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "message"),
+    [
+        ((0, -1), InvalidInputError, "columns must be >= 0, got -1."),
+        ((0, 1.0), InvalidTypeError, "columns must be a whole number, got 1.0."),
+        (("price",), InvalidTypeError, "columns must be a whole number, got 'price'."),
+        ((True,), InvalidTypeError, "columns must be a whole number, got True."),
+    ],
+)
+def test_unusable_positions_are_refused(columns, kind, message):
+    with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+        Select(columns)
 
 
 # --- random Fourier features ----------------------------------------------------------------------

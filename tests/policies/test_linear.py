@@ -2,13 +2,15 @@ import math
 import re
 from dataclasses import FrozenInstanceError
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.policies import Linear, LinearParameters, Policy
+from surefoot.policies import Linear, LinearParameters, Policy, Units
+from surefoot.sets import Box
 
 repeatable = settings(
     derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -113,6 +115,115 @@ def test_unusable_features_are_refused(features, message):
         policy.decide(LinearParameters(np.ones((3, 1)), np.zeros(1)), X)
 
 
+# An offset
+
+
+def wave(X):
+    return np.column_stack([np.sin(X[:, 0]), 2.0 * X[:, 1]])
+
+
+@repeatable
+@given(seeds)
+def test_an_offset_is_added_to_what_the_linear_part_decides(seed):
+    parameters, X = draw(seed)
+    decisions = Linear(offset=wave).decide(parameters, X)
+    np.testing.assert_allclose(decisions, Linear().decide(parameters, X) + wave(X), rtol=1e-14)
+    given_offsets = np.random.default_rng(seed).normal(size=(5, 2))
+    np.testing.assert_allclose(
+        Linear(offset=wave).decide(parameters, X, given_offsets),
+        Linear().decide(parameters, X) + given_offsets,
+        rtol=1e-14,
+    )
+
+
+def test_limits_cut_the_sum_and_features_are_the_linear_part_s_alone():
+    parameters = LinearParameters(np.array([[1.0], [10.0]]), np.array([0.5]))
+    X = np.array([[2.0], [3.0]])
+    policy = Linear(features=squares, offset=lambda X: -40.0 * X, decisions=Box(-30.0, 0.0))
+    # 42.5 - 80 and 93.5 - 120
+    np.testing.assert_array_equal(policy.decide(parameters, X), [[-30.0], [-26.5]])
+
+
+def test_inputs_are_features_and_behind_them_offsets():
+    X = np.arange(6.0).reshape(3, 2)
+    policy = Linear(features=squares, offset=wave)
+    np.testing.assert_array_equal(policy.inputs(X), np.hstack([squares(X), wave(X)]))
+    honest = np.ones((3, 2))
+    np.testing.assert_array_equal(policy.inputs(X, honest), np.hstack([squares(X), honest]))
+    assert policy.n_fixed(2) == 2
+    assert Linear(features=squares).n_fixed(2) == 0
+    np.testing.assert_array_equal(Linear(features=squares).inputs(X), squares(X))
+    np.testing.assert_array_equal(policy.offsets(X), wave(X))
+    assert Linear().offsets(X) is None
+
+
+def test_a_vector_of_offsets_is_one_product():
+    X = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(Linear(offset=lambda X: X[:, 0]).offsets(X), X[:, :1])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("xp", [np, jnp], ids=["numpy", "jax"])
+def test_raw_decisions_in_units_are_the_same_policy(intercept, xp):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 3)) + 2.0
+    units = Units(X.mean(axis=0), X.std(axis=0), np.array([0.5, -1.0]), np.ones(2)).tree()
+    theta, t = rng.normal(size=(3, 2)), rng.normal(size=2)
+    parameters = LinearParameters(theta, t if intercept else np.zeros(2))
+    policy = Linear(intercept, offset=wave)
+    trained = policy.from_user_units(parameters, units)
+    found = policy.raw(trained, units, policy.inputs(X), xp)
+    expected = X @ theta + parameters.intercept + wave(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if xp is jnp else 1e-12)
+    back = policy.in_user_units(trained, units)
+    np.testing.assert_allclose(back.theta, theta, rtol=1e-12)
+    np.testing.assert_allclose(back.intercept, parameters.intercept, atol=1e-12)
+    # Offsets are in the user's own units: learning starts at them.
+    start = policy.initial(rng, 3, 2)
+    centre = units["centre"] if intercept else np.zeros(2)
+    np.testing.assert_allclose(
+        policy.raw(start, units, policy.inputs(X), np), wave(X) + centre, rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        (lambda X: X[1:], "offset(X) must have one row per row of X (2), got 1."),
+        (
+            lambda X: np.where(X == 4, np.nan, X),
+            "offset(X) must be finite (no NaN, no infinity), got NaN in row 1, column 1.",
+        ),
+        (lambda X: None, "offset(X) must be numeric, got None."),
+    ],
+)
+def test_unusable_offsets_are_refused(offset, message):
+    policy = Linear(offset=offset)
+    X = np.arange(6.0).reshape(2, 3)
+    for call in (policy.offsets, policy.inputs):
+        with pytest.raises(InvalidInputError, match=f"^{re.escape(message)}$"):
+            call(X)
+    with pytest.raises(InvalidInputError, match=f"^{re.escape(message)}$"):
+        policy.decide(LinearParameters(np.ones((3, 1)), np.zeros(1)), X)
+
+
+@pytest.mark.parametrize("value", ["wave", 2, [wave]])
+def test_an_offset_is_a_function(value):
+    message = f"offset must be a function of a context matrix or None, got {value!r}."
+    with pytest.raises(InvalidTypeError, match=f"^{re.escape(message)}$"):
+        Linear(offset=value)
+
+
+def test_an_offset_is_given_by_name_and_part_of_the_value():
+    with pytest.raises(TypeError, match="positional argument"):
+        Linear(True, wave)
+    assert Linear(offset=wave) == Linear(offset=wave)
+    assert Linear(offset=wave) != Linear()
+
+
+# What is refused
+
+
 @pytest.mark.parametrize("value", [1, "yes", None, 0.0])
 def test_intercept_is_a_flag(value):
     message = f"intercept must be True or False, got {value!r}."
@@ -146,7 +257,9 @@ def test_policies_are_immutable_values():
 
 
 def test_repr_reads_back():
-    assert repr(Linear(intercept=np.True_)) == "Linear(features=None, decisions=None, intercept=True)"
+    assert repr(Linear(intercept=np.True_)) == (
+        "Linear(features=None, decisions=None, intercept=True, offset=None)"
+    )
     assert eval(repr(Linear(False)), {"Linear": Linear}) == Linear(False)
 
 

@@ -5,13 +5,14 @@ import functools
 import pytest
 
 from surefoot import Problem, WassersteinBall
-from surefoot.certificates import gap_floor, worst_case_value
+from surefoot.ambiguity import WassersteinForm
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
-from surefoot.problem import affine_problems
+from surefoot.problem import affine_forms
 from surefoot.solvers import ConvexProgram
+from surefoot.typing import FloatArray
 
 
 def demand_problem(
@@ -28,17 +29,30 @@ def demand_problem(
             WassersteinBall(radius, **ball),
         )
 
-    return at(share * affine_problems(at(1.0))[0].collapse_radius())
+    return at(share * affine_forms(at(1.0))[0].collapse_radius())
 
 
 @functools.cache
 def _optimum(problem: Problem) -> tuple[float, float]:
     total = floor = 0.0
-    for product in affine_problems(problem):
-        answer = ConvexProgram().solve_affine(product)
-        total += worst_case_value(product, answer.theta, answer.intercept)[0]
-        floor += gap_floor(product)
+    for form in affine_forms(problem):
+        answer = ConvexProgram().solve_form(form)
+        total += form.worst_value(*answer.policy)[0] * form.value_unit
+        floor += form.gap_floor * form.value_unit
     return total, floor
+
+
+def plain_policy(problem: Problem, solution) -> tuple[WassersteinForm, FloatArray, float]:
+    """The form of a problem of one product in the user's units of cost, with a solution's policy."""
+    (form,) = affine_forms(problem)
+    plain, found = form.in_plain_units(), solution.parameters
+    return plain, *plain.from_user_units(found.theta[:, 0], float(found.intercept[0]))
+
+
+@pytest.fixture(scope="session")
+def in_form():
+    """Return what gives (form, theta, intercept) of a solution, in plain units."""
+    return plain_policy
 
 
 @pytest.fixture(scope="session")

@@ -69,7 +69,7 @@ def test_a_smoothed_cost_is_refused(make_demand):
 
 
 def test_running_out_of_steps_is_said(make_demand):
-    with pytest.warns(ConvergenceWarning, match="Ran out of steps after 150 .*raise max_steps"):
+    with pytest.warns(ConvergenceWarning, match="^Exact ran out of steps after 150 .*raise max_steps"):
         solution = Exact(max_steps=150, gap_tol=1e-12).solve(make_demand(40, 15, share=0.05))
     assert solution.n_steps == 150
     assert not solution.converged

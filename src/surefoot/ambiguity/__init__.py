@@ -1,6 +1,22 @@
-"""Ambiguity: which distributions the policy must withstand."""
+"""Ambiguity: which distributions a policy must withstand, and worst cases of affine ones."""
 
-from surefoot.ambiguity.ball import WassersteinBall
+from surefoot.ambiguity.base import AmbiguitySet
+from surefoot.ambiguity.contamination import Contamination
+from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows, Geometry
+from surefoot.ambiguity.transport import TransportForm
+from surefoot.ambiguity.wasserstein import RADIUS_RULES, WassersteinBall, WassersteinForm
 from surefoot.sets import Box
 
-__all__ = ["Box", "WassersteinBall"]
+__all__ = [
+    "RADIUS_RULES",
+    "Adversary",
+    "AffineForm",
+    "AffineRows",
+    "AmbiguitySet",
+    "Box",
+    "Contamination",
+    "Geometry",
+    "TransportForm",
+    "WassersteinBall",
+    "WassersteinForm",
+]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
 from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.l1_path import L1Path, PathLostError, Vertex
 from surefoot.baselines.linear_program import is_unique, least_norm, solve_program
-from surefoot.costs import Pieces
+from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
@@ -80,7 +81,14 @@ class _Product:
 
     def largest_strength(self) -> float:
         """Return a strength that zeroes theta."""
-        return self._path().strength
+        if self.pieces.two:
+            return self._path().strength
+        rows = AffineRows(
+            self.X, self.y, self.weights, True, self.pieces, np.zeros_like(self.y),
+            np.ones(self.X.shape[1]),
+        )  # fmt: skip
+        slopes = rows.constant_order()[1] if self.intercept else self.pieces.slope_at(-self.y)
+        return float(np.abs(self.X.T @ (self.weights * slopes)).max())
 
     def _path(self) -> L1Path:
         return L1Path(self.X, self.y, self.weights, self.pieces, intercept=self.intercept)
@@ -90,6 +98,8 @@ class _Product:
 
     def vertices(self, strengths: FloatArray) -> list[Vertex]:
         """Return solutions at falling positive strengths, by one walk; where it fails, by programs."""
+        if not self.pieces.two:  # the walk knows two lines
+            return [self.program(float(strength)) for strength in strengths]
         path, found = self._path(), []
         try:
             for strength in strengths:
@@ -102,7 +112,7 @@ class _Product:
         """Return the optimal policy of least norm among those with the same training decisions."""
         theta, constant = least_norm(self.X, self.y, intercept=self.intercept)
         misses = np.abs(self.X @ theta + constant - self.y).max()
-        if misses > FIT_TOL * np.abs(self.y).max():
+        if misses > FIT_TOL * np.abs(self.y).max() or not self.pieces.two:
             vertex = self.program(0.0)
             decisions = self.X @ vertex.theta + vertex.intercept
             theta, constant = least_norm(self.X, decisions, intercept=self.intercept)
@@ -140,6 +150,8 @@ class ERM(Baseline):
         Cost per unit short; one number, or one for each product.
     holding
         Cost per unit left over; one number, or one for each product.
+    cost_function
+        Another piecewise linear cost in the place of both, such as ``TieredNewsvendor``, or None.
     l1
         Strength lambda >= 0 of the penalty; 0 is NV-ERM1. "auto" chooses it for each product by
         five-fold cross-validation over ten strengths.
@@ -189,6 +201,7 @@ class ERM(Baseline):
         l1: float | str = 0.0,
         intercept: bool = True,
         tie_break: str = "vertex",
+        cost_function: ConvexPiecewiseCost | None = None,
         random_state: int = 0,
     ) -> None:
         self.backorder = backorder
@@ -196,6 +209,7 @@ class ERM(Baseline):
         self.l1 = l1
         self.intercept = intercept
         self.tie_break = tie_break
+        self.cost_function = cost_function
         self.random_state = random_state
 
     def _check_options(self) -> None:

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 
 from surefoot.baselines.base import Baseline
-from surefoot.costs import Pieces
+from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.costs.base import LEVEL_TOL
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
@@ -48,15 +48,25 @@ class _Grove:
         hits = sparse.csr_array((np.ones(leaves.size), leaves.ravel(), starts), shape=shape)
         return np.asarray((hits @ self.members).toarray())
 
-    def quantiles(self, X: FloatArray, level: float) -> FloatArray:
-        """Return the smallest outcome with cumulative weight >= level, for each query."""
-        block = max(1, BLOCK_ENTRIES // len(self.outcomes))
+    def decisions(self, X: FloatArray, pieces: Pieces) -> FloatArray:
+        """Return the smallest decision of least cost under the weights of each query.
+
+        The slope of the mean cost rises by a row's weight times the change of slope at each kink that
+        the decision passes; for two lines that is the quantile of the outcomes.
+        """
+        places = (self.outcomes[:, None] + pieces.kinks).ravel()
+        rows = np.repeat(np.arange(len(self.outcomes)), len(pieces.kinks))
+        order = np.argsort(places, kind="stable")
+        places, rows = places[order], rows[order]
+        rises = np.tile(np.diff(pieces.slopes), len(self.outcomes))[order]
+        total = pieces.up + pieces.down
+        block = max(1, BLOCK_ENTRIES // len(places))
         parts = []
         for start in range(0, len(X), block):
-            cumulative = np.cumsum(self.weights(X[start : start + block]), axis=1)
-            reached = cumulative >= level - LEVEL_TOL
+            weights = self.weights(X[start : start + block])[:, rows]
+            reached = np.cumsum(weights * (rises / total), axis=1) >= pieces.quantile - LEVEL_TOL
             reached[:, -1] = True  # rounding may leave the total just below the level
-            parts.append(self.outcomes[reached.argmax(axis=1)])
+            parts.append(places[reached.argmax(axis=1)])
         return np.concatenate(parts)
 
 
@@ -75,6 +85,8 @@ class Forest(Baseline):
         Cost per unit short; one number, or one for each product.
     holding
         Cost per unit left over; one number, or one for each product.
+    cost_function
+        Another piecewise linear cost in the place of both, such as ``TieredNewsvendor``, or None.
     n_trees
         How many trees.
     min_leaf
@@ -111,6 +123,7 @@ class Forest(Baseline):
         n_trees: int = 100,
         min_leaf: int = 5,
         max_features: float = 1 / 3,
+        cost_function: ConvexPiecewiseCost | None = None,
         random_state: int = 0,
     ) -> None:
         self.backorder = backorder
@@ -118,6 +131,7 @@ class Forest(Baseline):
         self.n_trees = n_trees
         self.min_leaf = min_leaf
         self.max_features = max_features
+        self.cost_function = cost_function
         self.random_state = random_state
 
     def _check_options(self) -> None:
@@ -129,7 +143,6 @@ class Forest(Baseline):
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
         self._groves = [self._grow(rows, j) for j in range(len(pieces))]
-        self._levels = [piece.quantile for piece in pieces]
         self.forests_ = [grove.forest for grove in self._groves]
 
     def _grow(self, rows: Empirical, product: int) -> _Grove:
@@ -144,6 +157,7 @@ class Forest(Baseline):
 
     def _decide(self, X: FloatArray) -> FloatArray:
         columns = [
-            grove.quantiles(X, level) for grove, level in zip(self._groves, self._levels, strict=True)
+            grove.decisions(X, pieces)
+            for grove, pieces in zip(self._groves, self._fitted_pieces, strict=True)
         ]
         return np.column_stack(columns)

@@ -83,7 +83,7 @@ class L1Path:
     Examples
     --------
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 3.0])
-    >>> path = L1Path(X, y, np.full(3, 1 / 3), Pieces(up=1.0, down=1.0), intercept=True)
+    >>> path = L1Path(X, y, np.full(3, 1 / 3), Pieces.kinked(up=1.0, down=1.0), intercept=True)
     >>> path.descend(path.strength).theta, path.descend(0.1).theta
     (array([0.]), array([1.]))
     """

@@ -1,5 +1,7 @@
 """Quantile regression as a linear program: any vertex, its slopes, and what is known of others."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
@@ -22,13 +24,15 @@ def solve_program(
     .. math:: \min \sum_i w_i (h p_i + b q_i) + \lambda \sum_j (\theta^+_j + \theta^-_j)
               \quad\text{s.t.}\quad X (\theta^+ - \theta^-) + t - p + q = y
 
+    A cost of more than two lines has a bounded p or q for each of its segments.
+
     Theta is split in two even where lambda = 0: HiGHS took 13 times as long with free columns
     (n = 500, s = 1000).
 
     Examples
     --------
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 3.0])
-    >>> vertex = solve_program(X, y, np.full(3, 1 / 3), Pieces(1.0, 1.0), 0.0, intercept=True)
+    >>> vertex = solve_program(X, y, np.full(3, 1 / 3), Pieces.kinked(1.0, 1.0), 0.0, intercept=True)
     >>> bool(abs(X[:, 0] * vertex.theta[0] + vertex.intercept - y).max() < 1e-9)
     True
     """
@@ -38,22 +42,58 @@ def solve_program(
     scale[scale == 0] = 1.0
     unit = float(np.abs(y).max()) or 1.0
     eye, ones = sparse.eye_array(n), np.ones((n, 1 if intercept else 0))
-    matrix = sparse.hstack([X / scale, -X / scale, ones, -eye, eye], format="csc")
+    origin, segments = segments_of(pieces)
+    signs = [-one.side * eye for one in segments]
+    matrix = sparse.hstack([X / scale, -X / scale, ones, *signs], format="csc")
     prices = l1 / scale
     mass = weights * n  # of order one, for the same reason
     objective = np.concatenate([
-        n * prices, n * prices, np.zeros(ones.shape[1]), pieces.up * mass, pieces.down * mass,
+        n * prices, n * prices, np.zeros(ones.shape[1]), *[one.price * mass for one in segments],
     ]) / pieces.steepest  # fmt: skip
-    lowest = np.zeros(len(objective))
+    lowest, highest = np.zeros(len(objective)), np.full(len(objective), np.inf)
     lowest[2 * s : 2 * s + ones.shape[1]] = -np.inf
-    bounds = np.column_stack([lowest, np.full(len(objective), np.inf)])
-    result = linprog(objective, A_eq=matrix, b_eq=y / unit, bounds=bounds, method="highs")
+    for k, one in enumerate(segments):
+        first = 2 * s + ones.shape[1] + k * n
+        highest[first : first + n] = one.width / unit
+    bounds, target = np.column_stack([lowest, highest]), (y + origin) / unit
+    result = linprog(objective, A_eq=matrix, b_eq=target, bounds=bounds, method="highs")
     if result.x is None:
         raise SurefootError(f"The linear program was not solved: {result.message}")
     theta = unit * (result.x[:s] - result.x[s : 2 * s]) / scale
     constant = unit * float(result.x[2 * s]) if intercept else 0.0
     slopes = -np.asarray(result.eqlin.marginals) * pieces.steepest / n
     return Vertex(theta, constant, slopes)
+
+
+class Segment(NamedTuple):
+    """A stretch of a piecewise linear cost, seen from its lowest point.
+
+    ``side`` is 1 to the right of that point and -1 to the left, ``price`` what a unit of way costs.
+    """
+
+    side: float
+    price: float
+    width: float
+
+
+def segments_of(pieces: Pieces) -> tuple[float, list[Segment]]:
+    """Return where a cost is least, and its stretches to the right and to the left of that point.
+
+    >>> origin, segments = segments_of(Pieces.kinked(up=0.2, down=1.0))
+    >>> segments == [(1.0, 0.2, np.inf), (-1.0, 1.0, np.inf)]
+    True
+    """
+    kinks, slopes = pieces.kinks, pieces.slopes
+    first = next(k for k, slope in enumerate(slopes) if slope > 0.0)  # the first line that rises
+    right = [
+        Segment(1.0, slopes[k], float(kinks[k] - kinks[k - 1]) if k < len(kinks) else np.inf)
+        for k in range(first, len(slopes))
+    ]
+    left = [
+        Segment(-1.0, -slopes[k], float(kinks[k] - kinks[k - 1]) if k > 0 else np.inf)
+        for k in range(first - 1, -1, -1)
+    ]
+    return float(kinks[first - 1]), [*right, *left]
 
 
 def is_unique(
@@ -69,6 +109,8 @@ def is_unique(
     matrix = np.hstack([X, np.ones((n, int(intercept)))])
     if l1 == 0 and (n < matrix.shape[1] or np.linalg.matrix_rank(matrix) < matrix.shape[1]):
         return False
+    if not pieces.two:  # a slope between two lines in the middle may be strictly between or not
+        return None
     slopes = vertex.slopes / weights
     tol = BOUND_TOL * pieces.steepest
     fitted = (slopes > -pieces.down + tol) & (slopes < pieces.up - tol)

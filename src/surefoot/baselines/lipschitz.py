@@ -6,8 +6,8 @@ from typing import Any
 import highspy
 import numpy as np
 
+from surefoot.baselines.linear_program import segments_of
 from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantile
 from surefoot.exceptions import SurefootError
 from surefoot.typing import FloatArray, IntArray
 
@@ -61,7 +61,7 @@ class LipschitzProgram:
     Examples
     --------
     >>> program = LipschitzProgram(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1]),
-    ...     np.array([0.0, 1.0]), np.array([0.5, 0.5]), Pieces(up=1.0, down=1.0), 0.0)
+    ...     np.array([0.0, 1.0]), np.array([0.5, 0.5]), Pieces.kinked(up=1.0, down=1.0), 0.0)
     >>> found = program.solve(0.2)
     >>> round(found.slope, 6), round(found.worst_case, 6)
     (1.0, 0.2)
@@ -79,30 +79,36 @@ class LipschitzProgram:
         self._places, self._y, self._weights, self._pieces = places, y, weights, pieces
         self._distances, self._least = distances, least_slope
         self._n = len(distances)
-        self._unit = float(np.ptp(y)) or 1.0
+        # Decisions beyond all outcomes and kinks are never worth their cost.
+        self._least_decision = float(y.min() + pieces.kinks[0])
+        self._unit = float(y.max() + pieces.kinks[-1]) - self._least_decision or 1.0
         self._length = float(distances.max()) or 1.0
         self._scaled = distances / self._length
         self._cut = np.eye(self._n, dtype=bool)  # pairs that are rows of the program already
         self._highs = self._master()
 
     def _master(self) -> Any:
-        """The program without pairs: columns f, L, units over, units under."""
+        """The program without pairs: columns f, L, and for each stretch of the cost its units."""
         n, rows = self._n, len(self._y)
-        y = (self._y - self._y.min()) / self._unit
+        origin, segments = segments_of(self._pieces)
+        y = (self._y + origin - self._least_decision) / self._unit
         highs: Any = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             highs.setOptionValue(name, FEASIBILITY)
         least = self._least / self._unit_slope()
-        lower = np.concatenate([np.zeros(n), [least], np.zeros(2 * rows)])
-        upper = np.concatenate([np.ones(n), np.full(2 * rows + 1, highspy.kHighsInf)])
-        highs.addVars(n + 1 + 2 * rows, lower, upper)
+        count = len(segments)
+        widths = np.repeat([min(one.width / self._unit, highspy.kHighsInf) for one in segments], rows)
+        lower = np.concatenate([np.zeros(n), [least], np.zeros(count * rows)])
+        upper = np.concatenate([np.ones(n), [highspy.kHighsInf], widths])
+        highs.addVars(n + 1 + count * rows, lower, upper)
         mass = self._weights * rows / self._pieces.steepest
-        costs = np.concatenate([np.zeros(n + 1), self._pieces.up * mass, self._pieces.down * mass])
+        costs = np.concatenate([np.zeros(n + 1), *[one.price * mass for one in segments]])
         highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
-        over = n + 1 + np.arange(rows)
-        self._add_rows(np.column_stack([self._places, over, over + rows]),
-                       np.tile([1.0, -1.0, 1.0], (rows, 1)), y, y, highs)  # fmt: skip
+        first = n + 1 + np.arange(rows)
+        columns = [first + k * rows for k in range(count)]
+        entries = np.tile([1.0, *[-one.side for one in segments]], (rows, 1))
+        self._add_rows(np.column_stack([self._places, *columns]), entries, y, y, highs)
         return highs
 
     def _add_rows(
@@ -131,7 +137,7 @@ class LipschitzProgram:
             solution = np.array(self._highs.getSolution().col_value[: self._n + 1])
             if not self._add_violated(solution[: self._n], float(solution[self._n])):
                 break
-        values = np.clip(solution[: self._n], 0.0, 1.0) * self._unit + self._y.min()
+        values = np.clip(solution[: self._n], 0.0, 1.0) * self._unit + self._least_decision
         slope = max(self._least, float(solution[self._n]) * self._unit_slope())  # rounding may be below
         return self._trained(values, slope, radius)
 
@@ -162,9 +168,9 @@ class LipschitzProgram:
         return True
 
     def _without_robustness(self) -> Trained:
-        """Return the quantile of each context's own outcomes; slopes cost nothing."""
+        """Return the best constant for each context's own outcomes; slopes cost nothing."""
         values = np.array([
-            weighted_quantile(self._y[mine], self._weights[mine], self._pieces.quantile)
+            self._pieces.best_constant(self._y[mine], self._weights[mine])
             for mine in (self._places == k for k in range(self._n))
         ])  # fmt: skip
         rise = np.abs(values[:, None] - values)

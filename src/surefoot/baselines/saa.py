@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.optimize import minimize
 
 from surefoot.baselines.base import Baseline
-from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs import Cost, Pieces
 from surefoot.nominals import Empirical
 from surefoot.typing import FloatArray
+
+# How closely a constant is searched for, in units in which decisions vary.
+SEARCH = {"xatol": 1e-6, "fatol": 1e-10, "maxiter": 2_000}
 
 
 class SAA(Baseline):
@@ -22,6 +25,9 @@ class SAA(Baseline):
         Cost per unit short; one number, or one for each product.
     holding
         Cost per unit left over; one number, or one for each product.
+    cost_function
+        Any other cost in the place of both, or None. The best constant of a cost that is not piecewise
+        linear is found numerically.
 
     Attributes
     ----------
@@ -38,20 +44,46 @@ class SAA(Baseline):
     """
 
     def __init__(
-        self, backorder: float | Sequence[float] = 1.0, holding: float | Sequence[float] = 0.2
+        self,
+        backorder: float | Sequence[float] = 1.0,
+        holding: float | Sequence[float] = 0.2,
+        *,
+        cost_function: Cost | None = None,
     ) -> None:
         self.backorder = backorder
         self.holding = holding
+        self.cost_function = cost_function
+
+    def _cost(self) -> Cost:
+        if isinstance(self.cost_function, Cost):
+            return self.cost_function
+        return super()._cost()
 
     def _check_options(self) -> None:
         """The costs are all there is, and they check themselves."""
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
-        self._constants = np.array([
-            weighted_quantile(rows.outcomes[:, j], rows.masses, piece.quantile)
-            for j, piece in enumerate(pieces)
-        ])  # fmt: skip
+        if pieces:
+            found = [
+                piece.best_constant(rows.outcomes[:, j], rows.masses) for j, piece in enumerate(pieces)
+            ]
+            self._constants = np.array(found)
+        else:
+            self._constants = self._numerical(rows)
         self.decision_ = self._per_product(self._constants)
+
+    def _numerical(self, rows: Empirical) -> FloatArray:
+        """Minimise the mean cost of one decision for all rows, from a reasonable one on."""
+        cost = self._fitted_cost
+        start, unit = cost.typical(rows.outcomes, rows.weights)
+
+        def mean(steps: FloatArray) -> float:
+            decisions = np.tile(start + unit * steps, (len(rows.weights), 1))
+            value = cost.mean(decisions, rows.outcomes, rows.weights)
+            return value if np.isfinite(value) else np.inf
+
+        found = minimize(mean, np.zeros(len(start)), method="Nelder-Mead", options=SEARCH)
+        return np.asarray(start + unit * found.x)
 
     def _decide(self, X: FloatArray) -> FloatArray:
         return np.tile(self._constants, (len(X), 1))

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
 from surefoot.baselines.distances import distances
 from surefoot.baselines.extension import extend
 from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.lipschitz import LipschitzProgram, Trained
-from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.estimators import RadiusPath
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
@@ -53,19 +53,21 @@ class _Training:
         """
         found = 0.0
         for j, piece in enumerate(self.pieces):
-            y = self.outcomes[:, j]
-            level = weighted_quantile(y, self.weights, piece.quantile)
-            over = np.bincount(self.places, self.weights * (y < level), len(self.contexts))
-            under = np.bincount(self.places, self.weights * (y > level), len(self.contexts))
-            at = np.bincount(self.places, self.weights * (y == level), len(self.contexts))
-            # Rows at the quantile take the slope that makes all slopes sum to zero.
-            rest = (piece.down * under.sum() - piece.up * over.sum()) / at.sum()
-            upper = piece.up * over + max(rest, 0.0) * at
-            lower = piece.down * under + max(-rest, 0.0) * at
+            slopes = self._constant_slopes(j, piece)
+            masses = self.weights * slopes
+            upper = np.bincount(self.places, np.maximum(masses, 0.0), len(self.contexts))
+            lower = np.bincount(self.places, np.maximum(-masses, 0.0), len(self.contexts))
             if upper.sum() > 0:
                 plan = float(upper @ self.distances @ lower) / float(upper.sum())
                 found = max(found, plan / piece.steepest)
         return found
+
+    def _constant_slopes(self, product: int, piece: Pieces) -> FloatArray:
+        """Return the slopes of the best constant, which sum to zero under the weights."""
+        y = self.outcomes[:, product]
+        nothing = np.zeros((len(y), 1))
+        rows = AffineRows(nothing, y, self.weights, True, piece, np.zeros(len(y)), np.ones(1))
+        return rows.constant_order()[1]
 
     def choose_radius(self, seed: int) -> RadiusPath:
         """Cross-validate the radius; folds share the distances and each is one warm-started path."""
@@ -110,6 +112,8 @@ class Shapley(Baseline):
         Cost per unit short; one number, or one for each product.
     holding
         Cost per unit left over; one number, or one for each product.
+    cost_function
+        Another piecewise linear cost in the place of both, such as ``TieredNewsvendor``, or None.
     radius
         A number >= 0 in units of the context, or "auto" to choose it by five-fold cross-validation.
         One radius serves all products.
@@ -155,12 +159,14 @@ class Shapley(Baseline):
         *,
         radius: float | str = "auto",
         outcome_cost: float = math.inf,
+        cost_function: ConvexPiecewiseCost | None = None,
         random_state: int = 0,
     ) -> None:
         self.backorder = backorder
         self.holding = holding
         self.radius = radius
         self.outcome_cost = outcome_cost
+        self.cost_function = cost_function
         self.random_state = random_state
 
     def _check_options(self) -> None:

@@ -5,16 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.certificates.lower import lower_bound
-from surefoot.certificates.worst_case import worst_case_value
-from surefoot.problem import AffineProblem
+from surefoot.ambiguity import AffineForm
+from surefoot.io import register
 from surefoot.typing import FloatArray
 
-# The gap is relative to the optimum, but never to less than this share of the best constant cost:
-# where the optimum is nearly zero, a relative gap would ask for digits that nobody needs.
-FLOOR_SHARE = 0.01
 
-
+@register
 @dataclass(frozen=True)
 class Certificate:
     """Bounds on the best worst-case cost, computed without the solver that found the policy.
@@ -53,45 +49,30 @@ def relative_gap(upper: float, lower: float, floor: float) -> float:
     return difference / base if base > 0 else float("inf")
 
 
-def gap_floor(problem: AffineProblem) -> float:
-    """Return the size below which the gap stops being relative."""
-    decision, _ = problem.constant_order()
-    cost = float(problem.weights @ problem.pieces.evaluate(decision - problem.outcomes))
-    nothing = float(problem.weights @ problem.pieces.evaluate(-problem.outcomes))
-    # Equal outcomes cost nothing at the constant order; the cost of deciding zero is a scale then.
-    return max(FLOOR_SHARE * cost, 1e-9 * nothing)
-
-
 def certify(
-    problems: Sequence[AffineProblem],
-    parameters: Sequence[tuple[FloatArray, float]],
-    slopes: Sequence[Sequence[FloatArray]],
+    forms: Sequence[AffineForm],
+    policies: Sequence[tuple[FloatArray, float]],
+    slopes: Sequence[FloatArray],
 ) -> Certificate:
     """Certify an affine policy, product by product.
 
     Parameters
     ----------
-    problems
-        One affine problem for each product.
-    parameters
-        (theta, intercept) of each product, in scaled units.
+    forms
+        One form for each product.
+    policies
+        (theta, intercept) of each product, in the units of its form.
     slopes
-        For each product, candidate slopes for the lower bound; the best of them counts.
+        For each product, slopes for the lower bound.
     """
-    upper = sum(
-        worst_case_value(problem, theta, intercept)[0]
-        for problem, (theta, intercept) in zip(problems, parameters, strict=True)
-    )
-    lower = sum(
-        max((lower_bound(problem, u) for u in candidates), default=0.0)
-        for problem, candidates in zip(problems, slopes, strict=True)
-    )
-    floor = sum(gap_floor(problem) for problem in problems)
-    # A smoothed cost is bounded through its kink, an order-1 plan in a box by reweighting.
-    loose = any(p.pieces.smoothing > 0 or (p.boxed and p.order == 1) for p in problems)
-    if not any(p.limited for p in problems):
-        return make_certificate(upper, lower, floor, "bound" if loose else "exact")
-    unavoidable = sum(p.unavoidable for p in problems)
+    products = list(zip(forms, policies, slopes, strict=True))
+    upper = sum(form.worst_value(*policy)[0] * form.value_unit for form, policy, _ in products)
+    lower = sum(form.lower_bound(u) * form.value_unit for form, _, u in products)
+    floor = sum(form.gap_floor * form.value_unit for form in forms)
+    kind = "exact" if all(form.tight for form in forms) else "bound"
+    if not any(form.limited for form in forms):
+        return make_certificate(upper, lower, floor, kind)
+    unavoidable = sum(form.unavoidable * form.value_unit for form in forms)
     certificate = make_certificate(upper + unavoidable, lower + unavoidable, floor, "bound")
     message = (
         f"The worst-case expected cost is at most {certificate.upper:.6g}, of which "

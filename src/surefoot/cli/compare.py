@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from surefoot.cli.csv_table import read_csv, split_columns
-from surefoot.comparison import Comparison, Folds, Progress, RollingWindow, Splits, compare
+from surefoot.comparison import Comparison, ComparisonProgress, Folds, RollingWindow, Splits, compare
 from surefoot.comparison.methods import NAMES
 from surefoot.comparison.picture import check_target, require_matplotlib
 from surefoot.comparison.result import table
@@ -120,7 +120,7 @@ def _screen(found: Comparison, options: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _show_progress(progress: Progress) -> None:
+def _show_progress(progress: ComparisonProgress) -> None:
     _show(f"{progress.done + 1} of {progress.total}: {progress.method}, {progress.split}")
 
 

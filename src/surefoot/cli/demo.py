@@ -20,7 +20,7 @@ WINDOWS = (30, 60, 120, 300)
 
 
 @dataclass(frozen=True)
-class Row:
+class DemoRow:
     """One ingredient: mean cost a day out of sample of three ways to order, and the robust fit."""
 
     product: str
@@ -29,10 +29,10 @@ class Row:
     robust: float
     radius: float
     gap: float
-    converged: bool
+    converged: bool | None
 
 
-def judge(data: YazData, days: int) -> list[Row]:
+def judge(data: YazData, days: int) -> list[DemoRow]:
     """Learn from the ``days`` before the last 165 and judge on those 165."""
     first = len(data.dates) - TEST_DAYS
     if not 10 <= days <= first:
@@ -47,7 +47,7 @@ def judge(data: YazData, days: int) -> list[Row]:
         plain = RobustNewsvendor(BACKORDER, HOLDING, radius=0.0).fit(X[train], y[train])
         robust = RobustNewsvendor(BACKORDER, HOLDING).fit(X[train], y[train])
         rows.append(
-            Row(
+            DemoRow(
                 product=product,
                 constant=_constant_cost(y[train], y[test]),
                 plain=plain.cost(X[test], y[test]),
@@ -67,7 +67,7 @@ def _constant_cost(past: FloatArray, future: FloatArray) -> float:
     return float(np.mean(BACKORDER * short + HOLDING * over))
 
 
-def table(rows: list[Row], days: int) -> str:
+def table(rows: list[DemoRow], days: int) -> str:
     """Return the table as text."""
     lines = [
         f"Cost a day over the last {TEST_DAYS} days, after learning from {days} days "
@@ -78,7 +78,7 @@ def table(rows: list[Row], days: int) -> str:
     lines += [
         f"{row.product:10}{row.constant:10.2f}{row.plain:10.2f}{row.robust:10.2f}"
         f"   {row.radius:8.3f}  within {100 * row.gap:.2f} % of the best correction"
-        + ("" if row.converged else " (not converged)")
+        + (" (not converged)" if row.converged is False else "")
         for row in rows
     ]
     sums = [sum(getattr(row, name) for row in rows) for name in ("constant", "plain", "robust")]
@@ -95,7 +95,7 @@ def _pyplot() -> Any:
     return importlib.import_module("matplotlib.pyplot")
 
 
-def draw(studies: dict[int, list[Row]], shown: int, path: Path) -> None:
+def draw(studies: dict[int, list[DemoRow]], shown: int, path: Path) -> None:
     """Draw total cost against days learned from, and the costs of each product at one of them."""
     plt = _pyplot()
     styles = {

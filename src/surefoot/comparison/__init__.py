@@ -1,15 +1,15 @@
 """Comparison of ways to decide, on the user's own data."""
 
-from surefoot.comparison.compare import Progress, compare
-from surefoot.comparison.result import Comparison, Row, Trial, paired_interval
+from surefoot.comparison.compare import ComparisonProgress, compare
+from surefoot.comparison.result import Comparison, ComparisonRow, Trial, paired_interval
 from surefoot.comparison.splits import Folds, RollingWindow, Split, Splits
 
 __all__ = [
     "Comparison",
+    "ComparisonProgress",
+    "ComparisonRow",
     "Folds",
-    "Progress",
     "RollingWindow",
-    "Row",
     "Split",
     "Splits",
     "Trial",

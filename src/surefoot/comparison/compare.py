@@ -11,7 +11,7 @@ import numpy as np
 from surefoot.comparison.methods import OURS, Method, chosen_methods, constant_order
 from surefoot.comparison.result import Comparison, Trial
 from surefoot.comparison.splits import Folds, Split, Splits
-from surefoot.costs import Newsvendor
+from surefoot.costs import Cost
 from surefoot.estimators.preparation import Table, read_table
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, SurefootError
 from surefoot.typing import FloatArray, IntArray
@@ -19,7 +19,7 @@ from surefoot.validation import check_instance, check_integer, check_number, out
 
 
 @dataclass(frozen=True)
-class Progress:
+class ComparisonProgress:
     """Where a comparison stands: fits done, fits in all, and which one is next."""
 
     done: int
@@ -31,14 +31,14 @@ class Progress:
 def compare(
     X: Any,
     y: Any,
-    cost: Newsvendor,
+    cost: Cost,
     methods: Any = None,
     *,
     splits: Splits | None = None,
     reference: str | None = None,
     confidence: float = 0.95,
     random_state: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> Comparison:
     """Judge ways to decide on data they did not learn from, split by split.
 
@@ -54,10 +54,11 @@ def compare(
     y
         Outcomes, shape (rows,) or (rows, products).
     cost
-        ``Newsvendor(backorder, holding)``; it judges all methods.
+        ``Newsvendor(backorder, holding)`` or any other cost; it judges all methods.
     methods
-        None is all of "surefoot", "erm", "erm-l1", "forest", "shapley" and "saa"; or some of these
-        names; or a dictionary of unfitted estimators of your own, by name.
+        None is all of "surefoot", "erm", "erm-l1", "forest", "shapley" and "saa" ("surefoot" and
+        "saa" for costs that are not piecewise linear); or some of these names; or a dictionary of
+        unfitted estimators of your own, by name.
     splits
         ``Folds(5, repeats=3)`` by default; ``RollingWindow(train, test)`` for rows in order of time.
     reference
@@ -67,7 +68,7 @@ def compare(
     random_state
         A whole number: it decides the folds and the methods by name.
     on_progress
-        Called before each fit with a ``Progress``.
+        Called before each fit with a ``ComparisonProgress``.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def compare(
     >>> found.row("saa").score
     0.0
     """
-    check_instance("cost", cost, Newsvendor, "a Newsvendor such as Newsvendor(1.0, 0.2)")
+    check_instance("cost", cost, Cost, "a cost such as Newsvendor(1.0, 0.2)")
     level = check_number("confidence", confidence, above=0)
     if not level < 1:
         raise InvalidInputError(f"confidence must be < 1, got {level}.")
@@ -119,12 +120,14 @@ def _reference(reference: str | None, chosen: tuple[Method, ...]) -> str:
     return reference
 
 
-def _outcomes(y: Any, rows: int, cost: Newsvendor) -> FloatArray:
+def _outcomes(y: Any, rows: int, cost: Cost) -> FloatArray:
     """Return outcomes as a vector or a matrix, as they came."""
     if y is None:
         raise InvalidTypeError("y must be the outcomes, one for each row of X, got None.")
     matrix = outcome_matrix("y", y, rows)
-    cost.pieces(matrix.shape[1])  # refuses costs for another number of products
+    reason = cost.why_not(matrix.shape[1])
+    if reason is not None:
+        raise InvalidInputError(reason)
     return matrix[:, 0] if np.ndim(y) == 1 else matrix
 
 
@@ -135,7 +138,7 @@ class _Data:
     X: Any
     table: Table
     outcomes: FloatArray
-    cost: Newsvendor
+    cost: Cost
 
     def contexts(self, rows: IntArray) -> Any:
         if isinstance(self.X, Table):
@@ -151,21 +154,21 @@ class _Data:
     def mean_cost(self, decisions: Any, rows: IntArray) -> float:
         outcomes = self.outcomes[rows]
         decisions = np.asarray(decisions, dtype=np.float64)
-        if decisions.shape != outcomes.shape:
-            raise SurefootError(
-                f"decisions must have the shape {outcomes.shape} of y, got {decisions.shape}"
-            )
+        count = self.cost.n_decisions(outcomes.reshape(len(rows), -1).shape[1])
+        wanted = outcomes.shape if count == outcomes.reshape(len(rows), -1).shape[1] else (len(rows),)
+        if decisions.shape != wanted and decisions.shape != (len(rows), count):
+            raise SurefootError(f"decisions must have the shape {wanted}, got {decisions.shape}")
         if not np.isfinite(decisions).all():
             raise SurefootError("decisions must be finite, got NaN or infinity")
         pairs = decisions.reshape(len(rows), -1), outcomes.reshape(len(rows), -1)
-        return float(np.mean(self.cost.evaluate(*pairs)))
+        return self.cost.mean(*pairs, np.full(len(rows), 1.0 / len(rows)))
 
 
 def _run(
     data: _Data,
     methods: tuple[Method, ...],
     splits: tuple[Split, ...],
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[ComparisonProgress], None] | None,
 ) -> tuple[tuple[Trial, ...], str]:
     """Return the trials of whole splits, and a sentence that says whether these are all."""
     finished: list[Trial] = []
@@ -177,7 +180,7 @@ def _run(
             yardstick = _constant_cost(data, split)
             for method in methods:
                 if on_progress is not None:
-                    on_progress(Progress(done, total, method.name, split.name))
+                    on_progress(ComparisonProgress(done, total, method.name, split.name))
                 current.append(_trial(data, method, split, k, yardstick))
                 done += 1
         except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from typing import Any
 from sklearn.base import clone
 
 from surefoot.baselines import ERM, SAA, Forest, Shapley
-from surefoot.costs import Newsvendor
-from surefoot.estimators import RobustNewsvendor
+from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
+from surefoot.estimators import RobustNewsvendor, RobustPolicy
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.preparation import PreparedPolicy, Table
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
@@ -50,33 +50,42 @@ class Method:
         return clone(self.estimator)
 
 
-_Make = Callable[[Newsvendor, int], Any]
+def _ours(cost: Cost, seed: int) -> Any:
+    if type(cost) is Newsvendor and cost.smoothing == 0.0:
+        return RobustNewsvendor(cost.backorder, cost.holding, random_state=seed)
+    # A forecast is of the outcome, which is what such decisions are about.
+    nominal = "auto" if isinstance(cost, ConvexPiecewiseCost) else None
+    return RobustPolicy(cost, nominal=nominal, random_state=seed)
+
+
+_Make = Callable[[Any, int], Any]
 _MAKERS: dict[str, _Make] = {
-    OURS: lambda cost, seed: RobustNewsvendor(cost.backorder, cost.holding, random_state=seed),
-    "erm": lambda cost, seed: ERM(cost.backorder, cost.holding),
-    "erm-l1": lambda cost, seed: ERM(cost.backorder, cost.holding, l1="auto", random_state=seed),
-    "forest": lambda cost, seed: Forest(cost.backorder, cost.holding, random_state=seed),
-    "shapley": lambda cost, seed: Shapley(cost.backorder, cost.holding, random_state=seed),
-    CONSTANT: lambda cost, seed: SAA(cost.backorder, cost.holding),
+    OURS: _ours,
+    "erm": lambda cost, seed: ERM(cost_function=cost),
+    "erm-l1": lambda cost, seed: ERM(cost_function=cost, l1="auto", random_state=seed),
+    "forest": lambda cost, seed: Forest(cost_function=cost, random_state=seed),
+    "shapley": lambda cost, seed: Shapley(cost_function=cost, random_state=seed),
+    CONSTANT: lambda cost, seed: SAA(cost_function=cost),
 }
+# What takes any cost; the others are linear programs, or look for a kink.
+ANY_COST = (OURS, CONSTANT)
 NAMES = tuple(_MAKERS)
 
 
-def constant_order(cost: Newsvendor) -> Method:
+def constant_order(cost: Cost) -> Method:
     """Return the yardstick of the prescriptiveness score."""
-    return Method(CONSTANT, SAA(cost.backorder, cost.holding))
+    return Method(CONSTANT, SAA(cost_function=cost))
 
 
-def chosen_methods(
-    methods: Any, cost: Newsvendor, table: Table | None, seed: int
-) -> tuple[Method, ...]:
+def chosen_methods(methods: Any, cost: Cost, table: Table | None, seed: int) -> tuple[Method, ...]:
     """Return the methods asked for: all by default, some by name, or the user's own estimators.
 
     Methods by name have their columns prepared. The user's own are taken as they are, unless the
     table has categories, dates or gaps that policies of ours cannot take.
     """
+    kinked = isinstance(cost, ConvexPiecewiseCost)
     if methods is None:
-        methods = NAMES
+        methods = NAMES if kinked else ANY_COST
     if isinstance(methods, Mapping):
         return tuple(_own(name, estimator, table) for name, estimator in _entries(methods))
     if isinstance(methods, str) or not isinstance(methods, Sequence):
@@ -88,6 +97,11 @@ def chosen_methods(
         if name not in NAMES:
             raise InvalidInputError(
                 f"methods must be among {', '.join(NAMES)} or a dictionary, got {name!r}."
+            )
+        if not kinked and name not in ANY_COST:
+            raise InvalidInputError(
+                f"methods must be among {', '.join(ANY_COST)} for a {type(cost).__name__} cost, "
+                f"which is not piecewise linear, got {name!r}."
             )
         most = SHAPLEY_ROWS if name == "shapley" else None
         found.append(Method(name, PreparedPolicy(_MAKERS[name](cost, seed)), most))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 
 if TYPE_CHECKING:
-    from surefoot.comparison.result import Comparison, Row
+    from surefoot.comparison.result import Comparison, ComparisonRow
 
 BETTER, WORSE, OPEN = "#0060a8", "#c8553d", "#7a7a7a"
 FORMATS = (".png", ".svg", ".pdf")
@@ -69,7 +69,7 @@ def _draw(found: "Comparison", axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
-def _mark(axes: Any, place: int, row: "Row", found: "Comparison") -> None:
+def _mark(axes: Any, place: int, row: "ComparisonRow", found: "Comparison") -> None:
     if row.method == found.reference:
         axes.plot([0.0], [place], "D", color="#333333", markersize=6, zorder=3)
         return

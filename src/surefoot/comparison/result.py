@@ -52,7 +52,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One method in the table of a comparison.
 
     Attributes
@@ -133,7 +133,7 @@ class Comparison:
         return len(self.trials) == self.n_splits * len(self.methods)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ComparisonRow, ...]:
         """One row for each method, in the order given."""
         return tuple(self.row(name) for name in self.methods)
 
@@ -151,7 +151,7 @@ class Comparison:
         paired = self.costs(method) - self.costs(self.reference)
         return np.asarray(paired[~np.isnan(paired)])
 
-    def row(self, method: str) -> Row:
+    def row(self, method: str) -> ComparisonRow:
         """Return the row of one method."""
         costs, trials = self.costs(method), self._of(method)
         answered = ~np.isnan(costs)
@@ -161,7 +161,7 @@ class Comparison:
         constant = float(yardsticks.mean()) if answered.any() else 0.0
         mean = float(costs[answered].mean()) if answered.any() else math.nan
         seconds = [trial.seconds for trial in trials if trial.cost is not None]
-        return Row(
+        return ComparisonRow(
             method=method, cost=mean,
             difference=float(paired.mean()) if len(paired) else math.nan, low=low, high=high,
             wins=int((paired < 0).sum()), pairs=len(paired),
@@ -243,7 +243,7 @@ def _decimals(costs: list[float]) -> int:
     return max(0, 3 - math.floor(math.log10(largest))) if largest > 0 else 0
 
 
-def _line(row: Row, reference: str, width: int, decimals: int) -> str:
+def _line(row: ComparisonRow, reference: str, width: int, decimals: int) -> str:
     name = f"{row.method:{width}}"
     if math.isnan(row.cost):
         return f"{name}{'-':>10}"

@@ -6,6 +6,7 @@ from surefoot.costs.mean_cvar import MeanCVaR
 from surefoot.costs.newsvendor import Newsvendor
 from surefoot.costs.pricing import Pricing
 from surefoot.costs.quadratic import Quadratic
+from surefoot.costs.tiered_newsvendor import TieredNewsvendor
 
 __all__ = [
     "AuxiliaryCost",
@@ -17,4 +18,5 @@ __all__ = [
     "Pieces",
     "Pricing",
     "Quadratic",
+    "TieredNewsvendor",
 ]

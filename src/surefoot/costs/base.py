@@ -1,5 +1,6 @@
 """What a decision costs once the outcome is known."""
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.typing import ArrayNamespace, FloatArray
+from surefoot.validation import check_number
 
 # A cumulative weight this close below a level has reached it: ten times 0.1 is not quite 1.
 LEVEL_TOL = 1e-12
@@ -54,8 +56,9 @@ class Cost(ABC):
         """Return a bound on the second derivative in the decision, infinite if there is none."""
         return np.inf
 
-    def floor(self) -> float:
+    def floor(self, n_products: int = 1) -> float:
         """Return a cost that no decision and outcome can undercut, minus infinity if unknown."""
+        del n_products
         return -np.inf
 
     def why_not(self, n_products: int) -> str | None:
@@ -153,34 +156,135 @@ class AuxiliaryCost(Cost):
         return float(weights @ self.evaluate_at(decisions, best, outcomes))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pieces:
-    """The two slopes of a kinked cost: psi(r) = max(up r, -down r), rounded within ``smoothing``.
+    r"""The lines of a convex piecewise linear cost of r = z - y, for one product.
 
-    Both slopes are positive and in units of cost per unit of r = z - y.
+    .. math:: \psi(r) = \max_k (w_k r + v_k)
+
+    A newsvendor has two, -b r and h r: ``Pieces.kinked(up=h, down=b)``.
+
+    Attributes
+    ----------
+    slopes
+        w_k, increasing, in units of cost per unit of r; the first is negative, the last positive.
+    intercepts
+        v_k. Every line must be the largest somewhere.
+    smoothing
+        Half-width of the parabola that rounds the kink; only for two lines that meet at zero.
+
+    Examples
+    --------
+    >>> Pieces((-3.0, -1.0, 0.5), (-4.0, 0.0, 0.0)).evaluate(np.array([-4.0, -1.0, 2.0]))
+    array([8., 1., 1.])
     """
 
-    up: float
-    down: float
+    slopes: tuple[float, ...]
+    intercepts: tuple[float, ...]
     smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that the lines are the pieces of a cost that has a minimum."""
+        if len(self.slopes) != len(self.intercepts) or len(self.slopes) < 2:
+            raise InvalidInputError(
+                "slopes and intercepts must have the same length, at least 2, "
+                f"got {len(self.slopes)} and {len(self.intercepts)}."
+            )
+        check_number("smoothing", self.smoothing, at_least=0)
+        if not np.isfinite([*self.slopes, *self.intercepts]).all():
+            raise InvalidInputError(
+                f"slopes and intercepts must be finite, got {self.slopes} and {self.intercepts}."
+            )
+        ordered = all(a < b for a, b in itertools.pairwise(self.slopes))
+        crossing = ordered and self.slopes[0] < 0.0 < self.slopes[-1]
+        if not crossing or (np.diff(self.kinks) <= 0.0).any():
+            raise InvalidInputError(
+                "slopes must increase from below to above zero with every line the largest somewhere, "
+                f"got slopes {self.slopes} and intercepts {self.intercepts}."
+            )
+        if self.smoothing > 0.0 and not self.two:
+            raise InvalidInputError(
+                f"smoothing must be 0 unless two lines meet at zero, got {self.smoothing}."
+            )
+
+    @classmethod
+    def kinked(cls, up: float, down: float, smoothing: float = 0.0) -> "Pieces":
+        """Return max(up r, -down r), rounded within ``smoothing``."""
+        return cls((-down, up), (0.0, 0.0), smoothing)
+
+    @property
+    def up(self) -> float:
+        """The steepest slope upwards, of the last line."""
+        return self.slopes[-1]
+
+    @property
+    def down(self) -> float:
+        """The steepest slope downwards, of the first line, as a positive number."""
+        return -self.slopes[0]
+
+    @property
+    def two(self) -> bool:
+        """Whether there are just two lines, which meet at zero."""
+        return len(self.slopes) == 2 and not any(self.intercepts)
+
+    @property
+    def kinks(self) -> FloatArray:
+        """Where neighbouring lines meet, shape (lines - 1,)."""
+        return np.asarray(-np.diff(self.intercepts) / np.diff(self.slopes))
+
+    @property
+    def least(self) -> float:
+        """The smallest cost there is."""
+        if self.smoothing > 0.0:
+            return self.smoothing * self.up * self.down / (self.up + self.down)
+        return float(self.evaluate(self.kinks).min())
 
     @property
     def steepest(self) -> float:
-        """The Lipschitz constant G = max(up, down)."""
+        """The Lipschitz constant G = max |w_k|."""
         return max(self.up, self.down)
 
     @property
     def geometric(self) -> float:
-        """The slope constant of order 2, sqrt(up down)."""
-        return float(np.sqrt(self.up * self.down))
+        """The slope constant of order 2 at zero mean slope, sqrt(up down)."""
+        return math.sqrt(self.up * self.down)
 
     @property
     def quantile(self) -> float:
-        """The fraction of outcomes that the best constant decision covers."""
+        """The fraction of outcomes that the best constant decision covers, of two lines."""
         return self.down / (self.up + self.down)
+
+    def scaled(self, cost: float, length: float) -> "Pieces":
+        """Return the pieces with costs in units of ``cost * length`` and r in units of ``length``."""
+        return Pieces(
+            tuple(w / cost for w in self.slopes),
+            tuple(v / (cost * length) for v in self.intercepts),
+            self.smoothing / length,
+        )
+
+    def best_constant(self, outcomes: FloatArray, weights: FloatArray) -> float:
+        """Return the smallest decision of least mean cost; for two lines it is a quantile."""
+        if self.two:
+            return weighted_quantile(outcomes, weights, self.quantile)
+        places = (outcomes[:, None] + self.kinks).ravel()
+        jumps = (weights[:, None] / weights.sum() * np.diff(self.slopes)).ravel()
+        order = np.argsort(places, kind="stable")
+        slopes = self.slopes[0] + np.cumsum(jumps[order])
+        return float(places[order[int(np.argmax(slopes >= -LEVEL_TOL * self.steepest))]])
+
+    def slope_at(self, residuals: FloatArray) -> FloatArray:
+        """Return the slope of the line at each residual, at a kink the upper one."""
+        return np.asarray(self.slopes)[np.searchsorted(self.kinks, residuals, side="right")]
 
     def evaluate(self, residuals: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
         """Return psi(r), elementwise."""
+        if not self.two:
+            lines = [w * residuals + v for w, v in zip(self.slopes, self.intercepts, strict=True)]
+            # From the last line down, so that of two equal ones the steeper has the derivative.
+            most = lines[-1]
+            for line in lines[-2::-1]:
+                most = xp.where(most >= line, most, line)
+            return most
         # Written with >= so that the derivative at the kink is the upper slope in every engine.
         kinked: FloatArray = xp.where(residuals >= 0.0, self.up * residuals, -self.down * residuals)
         if self.smoothing == 0.0:
@@ -197,19 +301,19 @@ class Pieces:
 
 
 class ConvexPiecewiseCost(Cost):
-    """A cost that is a sum over products of kinked costs psi_j(z_j - y_j).
+    """A cost that is a sum over products of convex piecewise linear costs psi_j(z_j - y_j).
 
     Closed forms and the compiled engine ask for this class, never for a cost by name.
     """
 
     @abstractmethod
     def pieces(self, n_products: int) -> tuple[Pieces, ...]:
-        """Return the slopes of each product."""
+        """Return the lines of each product's cost."""
 
     def typical(self, outcomes: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the best constant decision of each product and the spread of its outcome."""
         centre = [
-            weighted_quantile(outcomes[:, j], weights, piece.quantile)
+            piece.best_constant(outcomes[:, j], weights)
             for j, piece in enumerate(self.pieces(outcomes.shape[1]))
         ]
         return np.array(centre), outcome_spread(outcomes, weights)
@@ -218,9 +322,9 @@ class ConvexPiecewiseCost(Cost):
         """Return one: both arms are straight lines."""
         return 1.0
 
-    def floor(self) -> float:
-        """Return zero: no decision is better than a perfect one."""
-        return 0.0
+    def floor(self, n_products: int = 1) -> float:
+        """Return the least cost of each product, summed."""
+        return sum(piece.least for piece in self.pieces(n_products))
 
     def evaluate(
         self, decisions: FloatArray, outcomes: FloatArray, xp: ArrayNamespace = np

@@ -6,10 +6,12 @@ import numpy as np
 
 from surefoot.costs.base import AuxiliaryCost, check_one_shape, outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.typing import ArrayNamespace, FloatArray
 from surefoot.validation import check_number
 
 
+@register
 @dataclass(frozen=True)
 class MeanCVaR(AuxiliaryCost):
     r"""Expected loss plus a multiple of the conditional value at risk of a portfolio.

@@ -8,6 +8,7 @@ import numpy as np
 
 from surefoot.costs.base import ConvexPiecewiseCost, Pieces
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.validation import check_number, numeric_array
 
 
@@ -23,6 +24,28 @@ def positive_numbers(name: str, value: Any) -> float | tuple[float, ...]:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
+def unit_costs(
+    price: float, cost: float, salvage: float = 0.0, goodwill: float = 0.0
+) -> tuple[float, float]:
+    """Return what a unit short and a unit left over cost, from the prices of a business.
+
+    >>> unit_costs(price=5.0, cost=2.0, salvage=1.0, goodwill=0.5)
+    (3.5, 1.0)
+    """
+    given = {"price": price, "cost": cost, "salvage": salvage, "goodwill": goodwill}
+    numbers = {name: check_number(name, value, at_least=0) for name, value in given.items()}
+    short = numbers["price"] - numbers["cost"] + numbers["goodwill"]
+    left = numbers["cost"] - numbers["salvage"]
+    if not left > 0.0:
+        raise InvalidInputError(f"salvage must be below cost ({cost:g}), got {salvage:g}.")
+    if not short > 0.0:
+        raise InvalidInputError(
+            f"price plus goodwill must be above cost ({cost:g}), got {price + goodwill:g}."
+        )
+    return short, left
+
+
+@register
 @dataclass(frozen=True)
 class Newsvendor(ConvexPiecewiseCost):
     r"""Cost of ordering z when y is demanded.
@@ -57,6 +80,32 @@ class Newsvendor(ConvexPiecewiseCost):
         object.__setattr__(self, "holding", positive_numbers("holding", self.holding))
         object.__setattr__(self, "smoothing", check_number("smoothing", self.smoothing, at_least=0))
 
+    @classmethod
+    def from_prices(
+        cls, price: float, cost: float, *, salvage: float = 0.0, goodwill: float = 0.0
+    ) -> "Newsvendor":
+        """Return the cost of ordering at a unit cost what sells at a price.
+
+        A unit short costs the margin and the customer's goodwill; a unit left over costs what was paid
+        for it less what it still brings.
+
+        Parameters
+        ----------
+        price, cost
+            What a unit sells for, and what it costs; 0 <= salvage < cost < price + goodwill.
+        salvage
+            What a unit that is left over still brings.
+        goodwill
+            What a customer who is turned away costs beyond the margin.
+
+        Examples
+        --------
+        >>> Newsvendor.from_prices(price=5.0, cost=2.0, salvage=1.0)
+        Newsvendor(backorder=3.0, holding=1.0, smoothing=0.0)
+        """
+        short, left = unit_costs(price, cost, salvage, goodwill)
+        return cls(backorder=short, holding=left)
+
     def why_not(self, n_products: int) -> str | None:
         """Return why the per-product costs do not fit so many products, or None."""
         for name in ("backorder", "holding"):
@@ -78,8 +127,7 @@ class Newsvendor(ConvexPiecewiseCost):
             for value in (self.backorder, self.holding)
         )
         return tuple(
-            Pieces(up=up, down=down, smoothing=self.smoothing)
-            for up, down in zip(ups, downs, strict=True)
+            Pieces.kinked(up, down, self.smoothing) for up, down in zip(ups, downs, strict=True)
         )
 
     def curvature(self) -> float:

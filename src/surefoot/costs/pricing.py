@@ -6,6 +6,7 @@ import numpy as np
 
 from surefoot.costs.base import Cost, check_same_rows, outcome_spread
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.typing import ArrayLike, ArrayNamespace, FloatArray
 from surefoot.validation import check_choice, check_number, numeric_array
 
@@ -13,6 +14,7 @@ from surefoot.validation import check_choice, check_number, numeric_array
 LARGEST_EXPONENT = 50.0
 
 
+@register
 @dataclass(frozen=True)
 class Pricing(Cost):
     r"""Minus the profit at price z, for demand that depends on the price.

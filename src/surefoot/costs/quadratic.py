@@ -8,9 +8,11 @@ import numpy as np
 from surefoot.costs.base import Cost, check_one_shape
 from surefoot.costs.newsvendor import positive_numbers
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.typing import ArrayNamespace, FloatArray
 
 
+@register
 @dataclass(frozen=True)
 class Quadratic(Cost):
     r"""Cost of deciding z when y would have been right.
@@ -54,8 +56,9 @@ class Quadratic(Cost):
         """Return twice the largest weight."""
         return 2.0 * float(np.max(self.weight))
 
-    def floor(self) -> float:
+    def floor(self, n_products: int = 1) -> float:
         """Return zero."""
+        del n_products
         return 0.0
 
     def why_not(self, n_products: int) -> str | None:

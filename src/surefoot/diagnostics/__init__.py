@@ -1,9 +1,6 @@
 """Diagnostics: what is guaranteed, what a radius does, what the theory says."""
 
-from surefoot.diagnostics.bounds import Assumption, Claim, StepSizes
-from surefoot.diagnostics.constants import Constants
-from surefoot.diagnostics.convergence import GapCurve, Rate, empirical_rate, gaps_against_steps
-from surefoot.diagnostics.coverage import Coverage, coverage_cell
+from surefoot.diagnostics.adversary_path import AdversaryPath, adversary_path
 from surefoot.diagnostics.pictures import (
     leading_directions,
     plot_column,
@@ -15,10 +12,10 @@ from surefoot.diagnostics.pictures import (
     plot_rates,
 )
 from surefoot.diagnostics.price import CostCurve, PriceOfRobustness, price_of_robustness
-from surefoot.diagnostics.profile import profile_distance
 from surefoot.diagnostics.radius_report import RadiusReport, RadiusRow, radius_report
 from surefoot.diagnostics.theory import TheoryReport, theory
-from surefoot.diagnostics.training import AdversaryPath, adversary_path
+from surefoot.diagnostics.theory_bounds import Assumption, Claim, StepSizes
+from surefoot.diagnostics.theory_constants import Constants
 
 __all__ = [
     "AdversaryPath",
@@ -26,18 +23,12 @@ __all__ = [
     "Claim",
     "Constants",
     "CostCurve",
-    "Coverage",
-    "GapCurve",
     "PriceOfRobustness",
     "RadiusReport",
     "RadiusRow",
-    "Rate",
     "StepSizes",
     "TheoryReport",
     "adversary_path",
-    "coverage_cell",
-    "empirical_rate",
-    "gaps_against_steps",
     "leading_directions",
     "plot_column",
     "plot_columns",
@@ -47,7 +38,6 @@ __all__ = [
     "plot_price",
     "plot_rates",
     "price_of_robustness",
-    "profile_distance",
     "radius_report",
     "theory",
 ]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.diagnostics.adversary_path import AdversaryPath
 from surefoot.diagnostics.price import CostCurve, PriceOfRobustness
-from surefoot.diagnostics.training import AdversaryPath
 from surefoot.estimators.augmentation import Augmentation
 from surefoot.exceptions import InvalidInputError, MissingExtraError
 from surefoot.random import rng_for

@@ -1,38 +1,22 @@
 """The price of robustness: what a policy costs on the data, in the worst case and on new rows."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from surefoot.certificates import worst_case_value
-from surefoot.diagnostics.fitted import (
-    FittedParts,
-    corrected_nominal,
-    empirical_of,
-    fitted_parts,
-    realised_cost,
-)
-from surefoot.exceptions import ConvergenceWarning, InvalidInputError
+from surefoot.diagnostics.fitted_model import checked_model, realised_cost, rows_of, solver_of
+from surefoot.engines.choice import radius_grid, worst_values
+from surefoot.estimators import RobustEstimator
+from surefoot.exceptions import ConvergenceWarning, InvalidInputError, warn_user
 from surefoot.nominals import Empirical
-from surefoot.policies import LinearParameters
-from surefoot.problem import AffineProblem, affine_problems, user_parameters, why_not_affine
-from surefoot.random import rng_for
-from surefoot.solvers import DASGD, solve_many
-from surefoot.solvers.base import AffineSolution
-from surefoot.solvers.loop import MEMORY_GROWTH, draw_blocks, run_until
-from surefoot.solvers.memory import MemoryRun
+from surefoot.problem import Problem
 from surefoot.typing import ArrayLike, BoolArray, FloatArray
 from surefoot.validation import check_flag, numeric_array
 
-# Radii tried unless the user names some: zero, and so many from this share of the largest on.
-N_RADII, SMALLEST_SHARE = 30, 0.003
-# Beyond affine policies every radius costs a run of its own, and no largest radius is known.
-N_GENERAL_RADII, LARGEST_GENERAL, SMALLEST_GENERAL = 8, 1.0, 0.01
-# Most steps of a refit; the certified gap ends one long before.
-MOST_STEPS = 20_000_000
+# Radii tried unless the user names some; fewer where every one of them costs a run of its own.
+N_RADII, FEW_RADII = 30, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,24 +142,23 @@ def price_of_robustness(
     True
     """
     check_flag("refit", refit)
-    parts = fitted_parts(model)
-    nominal = empirical_of(model, X, y, sample_weight)
-    test = _test_rows(model, X_test, y_test)
-    affine = why_not_affine(parts.recipe.problem(nominal, 0.0)) is None
-    asked = _checked_radii(radii) if radii is not None else _default_radii(parts, nominal, affine)
+    fitted = checked_model(model)
+    problem = fitted.problem_.around(rows_of(fitted, X, y, sample_weight))
+    test = _test_rows(fitted, X_test, y_test)
+    asked = _default_radii(problem, fitted.radius_) if radii is None else _checked_radii(radii)
     return PriceOfRobustness(
         radii=asked,
-        fitted_radius=parts.radius,
-        fixed=_fixed_curve(parts, nominal, test, asked, affine),
-        refitted=_refitted_curve(parts, nominal, test, asked, affine) if refit else None,
+        fitted_radius=fitted.radius_,
+        fixed=_fixed_curve(fitted, problem, test, asked),
+        refitted=_refitted_curve(fitted, problem, test, asked) if refit else None,
     )
 
 
-def _test_rows(model: Any, X_test: Any, y_test: Any) -> Empirical | None:
+def _test_rows(model: RobustEstimator, X_test: Any, y_test: Any) -> Empirical | None:
     if (X_test is None) != (y_test is None):
         missing = "y_test" if y_test is None else "X_test"
         raise InvalidInputError(f"X_test and y_test must be given together, got no {missing}.")
-    return None if X_test is None else empirical_of(model, X_test, y_test)
+    return None if X_test is None else rows_of(model, X_test, y_test)
 
 
 def _checked_radii(radii: ArrayLike) -> FloatArray:
@@ -187,147 +170,54 @@ def _checked_radii(radii: ArrayLike) -> FloatArray:
     return np.unique(given)
 
 
-def _default_radii(parts: FittedParts, nominal: Empirical, affine: bool) -> FloatArray:
-    """Return zero and radii up to the collapse radius, evenly spread on a log scale."""
-    count, smallest = N_GENERAL_RADII, SMALLEST_GENERAL
-    largest = max(LARGEST_GENERAL, parts.radius)
-    if affine:
-        problem = parts.recipe.problem(nominal, 0.0)
-        problems = affine_problems(problem, parts.learner.scale, parts.learner.movable)
-        largest = max(parts.radius, *(problem.collapse_radius() for problem in problems))
-        count, smallest = N_RADII, SMALLEST_SHARE
+def _default_radii(problem: Problem, fitted: float) -> FloatArray:
+    """Return zero and radii up to the largest useful one, evenly spread on a log scale."""
+    grid = radius_grid(problem)
+    largest = max(float(grid[0]), fitted)
     if largest == 0.0:
         return np.zeros(1)
+    smallest = float(grid[-2]) / float(grid[0]) if len(grid) > 1 else 0.01
+    # Where every radius costs a run of its own, the grid is short, and so are the curves.
+    count = N_RADII if len(grid) > FEW_RADII else FEW_RADII
     return np.append(0.0, np.geomspace(smallest * largest, largest, count - 1))
 
 
-# --- the policy as it stands ------------------------------------------------------------------
-
-
 def _fixed_curve(
-    parts: FittedParts, nominal: Empirical, test: Empirical | None, radii: FloatArray, affine: bool
+    model: RobustEstimator, problem: Problem, test: Empirical | None, radii: FloatArray
 ) -> CostCurve:
-    recipe, learner = parts.recipe, parts.learner
-    count = len(radii)
-    here = realised_cost(recipe, learner.parameters, nominal)
-    if affine:
-        problems = affine_problems(recipe.problem(nominal, 0.0), learner.scale, learner.movable)
-        policies = _scaled(problems, learner.parameters)
-        worst = [_worst_case(problems, policies, float(radius)) for radius in radii]
-        kind = _affine_kind(problems)
-    else:
-        worst = [learner.worst_case(nominal, float(radius)).value for radius in radii]
-        kind = "estimate"
-    there = None if test is None else np.full(count, realised_cost(recipe, learner.parameters, test))
-    return CostCurve(np.full(count, here), np.array(worst), there, np.ones(count, dtype=bool), kind)
-
-
-_Policies = Sequence[tuple[FloatArray, float]]
-
-
-def _scaled(problems: Sequence[AffineProblem], parameters: LinearParameters) -> _Policies:
-    """Return (theta, intercept) of each product in scaled units."""
-    return [
-        (parameters.theta[:, j] * problem.scale, float(parameters.intercept[j]))
-        for j, problem in enumerate(problems)
-    ]
-
-
-def _worst_case(problems: Sequence[AffineProblem], policies: _Policies, radius: float) -> float:
-    """Return the worst case of an affine policy, summed over products."""
-    return sum(
-        worst_case_value(problem.at_radius(radius), *policy)[0] + problem.unavoidable
-        for problem, policy in zip(problems, policies, strict=True)
-    )
-
-
-def _affine_kind(problems: Sequence[AffineProblem]) -> str:
-    """Cut decisions are bounded by uncut ones, and smoothed costs in a box by their kink."""
-    loose = any(p.limited or (p.boxed and p.pieces.smoothing > 0.0) for p in problems)
-    return "bound" if loose else "exact"
-
-
-# --- a policy for each radius -----------------------------------------------------------------
+    """Stress the policy as it stands."""
+    count, parameters = len(radii), model.parameters_
+    rows = problem.nominal
+    assert isinstance(rows, Empirical)  # made above
+    worst, kind = worst_values(problem, parameters, radii)
+    here = np.full(count, realised_cost(problem, parameters, rows))
+    there = None if test is None else np.full(count, realised_cost(problem, parameters, test))
+    return CostCurve(here, worst, there, np.ones(count, dtype=bool), kind)
 
 
 def _refitted_curve(
-    parts: FittedParts, nominal: Empirical, test: Empirical | None, radii: FloatArray, affine: bool
+    model: RobustEstimator, problem: Problem, test: Empirical | None, radii: FloatArray
 ) -> CostCurve:
-    recipe, solver = parts.recipe, parts.recipe.solver
-    nominal, learner = corrected_nominal(parts, nominal), parts.learner
-    problems: tuple[AffineProblem, ...] = ()
-    if affine:  # in the units of the fit, which other data would not give
-        problem = recipe.problem(nominal, 0.0)
-        problems = affine_problems(problem, learner.scale, learner.movable)
-    if affine and isinstance(solver, DASGD) and _has_path(solver, problems):
-        parameters, worst, converged = _along_path(solver, problems, radii, parts.seed)
-        kind = _affine_kind(problems)
-    else:
-        parameters, worst, converged, kind = _side_by_side(parts, nominal, radii)
+    """Learn a policy for each radius, from the largest down, in the units of the fit."""
+    solver = solver_of(model, problem.at_radius(float(radii[-1])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
+        found = solver.solve_path(problem, radii[::-1].tolist(), model.random_state)[::-1]
+    converged = np.array([solution.converged is not False for solution in found])
     if not converged.all():
-        warnings.warn(
+        warn_user(
             f"{(~converged).sum()} of {len(radii)} refits ran out of steps: the worst case of the best "
             "policy may lie lower there. Raise max_steps or loosen gap_tol.",
             ConvergenceWarning,
-            stacklevel=4,
         )
-    here = np.array([realised_cost(recipe, found, nominal) for found in parameters])
-    there = None
-    if test is not None:
-        there = np.array([realised_cost(recipe, found, test) for found in parameters])
-    return CostCurve(here, worst, there, converged, kind)
-
-
-def _has_path(solver: DASGD, problems: Sequence[AffineProblem]) -> bool:
-    """Whether one run with memory can serve all radii, as ``fit`` itself would run."""
-    plain = not solver.memory or solver.optimizer is not None
-    return not plain and not any(p.boxed or p.pieces.smoothing > 0.0 for p in problems)
-
-
-_Found = tuple[list[Any], FloatArray, BoolArray]
-
-
-def _along_path(
-    solver: DASGD, problems: Sequence[AffineProblem], radii: FloatArray, seed: int
-) -> _Found:
-    """Solve from the largest radius down, each from where the last one ended."""
-    paths = [_one_path(solver, p, radii, rng_for(seed, "price", j)) for j, p in enumerate(problems)]
-    parameters, worst, converged = [], np.empty(len(radii)), np.ones(len(radii), dtype=bool)
-    for k, radius in enumerate(radii):
-        answers = [path[k] for path in paths]
-        policies = [(answer.theta, answer.intercept) for answer in answers]
-        parameters.append(user_parameters(tuple(problems), tuple(policies)))
-        worst[k] = _worst_case(problems, policies, float(radius))
-        converged[k] = all(answer.stopped == "gap" for answer in answers)
-    return parameters, worst, converged
-
-
-def _one_path(
-    solver: DASGD, problem: AffineProblem, radii: FloatArray, rng: np.random.Generator
-) -> list[AffineSolution]:
-    """Return the answer of one product at each radius."""
-    run, found = MemoryRun.start(problem), []
-    for radius in radii[::-1]:
-        run.move_to(float(radius))
-        steps = solver.max_steps or MOST_STEPS
-        blocks = draw_blocks(run.problem, rng, steps, MEMORY_GROWTH)
-        found.append(run_until(run, blocks, gap_tol=solver.gap_tol))
-    return found[::-1]
-
-
-def _side_by_side(
-    parts: FittedParts, nominal: Empirical, radii: FloatArray
-) -> tuple[list[Any], FloatArray, BoolArray, str]:
-    """Solve at each radius with the model's own solver."""
-    problems = [parts.recipe.problem(nominal, float(radius)) for radius in radii]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
-        solutions = solve_many(problems, parts.recipe.solver, seeds=parts.seed)
-    kinds = {solution.certificate.kind for solution in solutions}
-    kind = next(kind for kind in ("estimate", "bound", "exact") if kind in kinds)
-    return (
-        [solution.parameters for solution in solutions],
-        np.array([solution.certificate.upper for solution in solutions]),
-        np.array([solution.converged for solution in solutions]),
-        kind,
-    )
+    rows, kinds = problem.nominal, {solution.certificate.kind for solution in found}
+    assert isinstance(rows, Empirical)  # made above
+    policies = [solution.parameters for solution in found]
+    return CostCurve(
+        nominal=np.array([realised_cost(problem, one, rows) for one in policies]),
+        worst_case=np.array([solution.certificate.upper for solution in found]),
+        realised=None
+        if test is None else np.array([realised_cost(problem, one, test) for one in policies]),
+        converged=converged,
+        kind=next(kind for kind in ("estimate", "bound", "exact") if kind in kinds),
+    )  # fmt: skip

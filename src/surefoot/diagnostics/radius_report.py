@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.diagnostics.text import number, text_table
+from surefoot.diagnostics.text_table import number, text_table
 from surefoot.estimators import RobustEstimator, RobustNewsvendor
-from surefoot.estimators.learning import radius_path
-from surefoot.estimators.radius_rules import CONFIDENCE, ruled_radius
-from surefoot.estimators.recipe import Recipe
-from surefoot.exceptions import InvalidInputError, MissingExtraError, UnsupportedProblemError
+from surefoot.estimators.radius_rules import CONFIDENCE, ruled_radius, transport_forms
+from surefoot.estimators.radius_selection import choose_radius
+from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.forecasts import Question
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
-from surefoot.problem import affine_problems, why_not_affine
+from surefoot.problem import Problem
+from surefoot.solvers import Solver, default_solver
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer, check_number, numeric_array
 
@@ -162,16 +163,14 @@ def radius_report(
     if len(nominal.weights) < 2:
         raise InvalidInputError(f"X must have at least 2 rows, got {len(nominal.weights)}.")
     recipe = model._recipe().fitted(nominal.contexts)
-    problem = recipe.problem(nominal, 0.0)
-    reason = why_not_affine(problem)
-    if reason is not None:
-        raise UnsupportedProblemError(f"radius_report has no rho_max for this model: {reason}.")
-    products = affine_problems(problem)
-    largest = max(product.collapse_radius() for product in products)
-    ends = _CONSTANT if all(product.collapses for product in products) else _NOT_CONSTANT
+    problem = Problem(recipe.cost, recipe.policy, nominal, recipe.ball.at(0.0))
+    forms = transport_forms(problem, "radius_report has no rho_max for this model", merge=True)
+    largest = max(form.largest_radius * form.column_unit for form in forms)
+    ends = _CONSTANT if all(form.collapses for form in forms) else _NOT_CONSTANT
+    solver = default_solver(problem.at_radius(1.0)) if recipe.solver is None else recipe.solver
     ruled = [ruled_radius(rule, problem, confidence=confidence, seed=seed)
              for rule in ("profile", "paper")]  # fmt: skip
-    chosen = radius_path(problem, recipe.solver, seed).radius
+    chosen = choose_radius(Question(problem, problem.around(nominal.distinct())), solver, seed).radius
     plans: list[tuple[str, float, str, tuple[str, ...]]] = [
         ("plain", 0.0, "No adversary: the smallest mean cost on the data.", ()),
         ("auto", chosen, "The smallest cross-validated cost; no probability is stated.", ()),
@@ -180,9 +179,9 @@ def radius_report(
         *[("given", radius, "Your own.", ()) for radius in given],
     ]
     plans.sort(key=lambda plan: plan[1])  # stable: "plain" stays first among equal radii
-    plain = _policy(recipe, nominal, 0.0, seed)
+    plain = _policy(problem, solver, seed)
     return RadiusReport(
-        largest, tuple(_row(recipe, nominal, plan, plain, largest, seed) for plan in plans)
+        largest, tuple(_row(problem, solver, plan, plain, largest, seed) for plan in plans)
     )
 
 
@@ -195,19 +194,19 @@ class _Policy:
     gap: float
 
 
-def _policy(recipe: Recipe, nominal: Empirical, radius: float, seed: int) -> _Policy:
+def _policy(problem: Problem, solver: Solver, seed: int) -> _Policy:
     """Fit at a radius and describe the policy."""
-    problem = recipe.problem(nominal, radius)
-    solution = recipe.solver.solve(problem, seed)
-    products = affine_problems(problem)
+    solution, nominal = solver.solve(problem, seed), problem.nominal
+    form = transport_forms(problem, "radius_report")[0]
     parameters = solution.parameters
     assert isinstance(parameters, LinearParameters)  # the problem is affine
-    scaled = parameters.theta * products[0].scale[:, None]
-    decisions = recipe.policy.decide(parameters, nominal.contexts)
+    assert isinstance(nominal, Empirical)
+    scaled = parameters.theta * (form.scale / form.column_unit)[:, None]
+    decisions = problem.policy.decide(parameters, nominal.contexts)
     return _Policy(
-        norm=float(np.linalg.norm(scaled[products[0].movable])),
+        norm=float(np.linalg.norm(scaled[form.movable])),
         spread=_spread(decisions, nominal.weights),
-        nominal_cost=recipe.cost.mean(decisions, nominal.outcomes, nominal.weights),
+        nominal_cost=problem.cost.mean(decisions, nominal.outcomes, nominal.weights),
         worst_case=solution.certificate.upper,
         gap=solution.certificate.gap,
     )
@@ -220,15 +219,15 @@ def _spread(decisions: FloatArray, weights: FloatArray) -> float:
 
 
 def _row(
-    recipe: Recipe,
-    nominal: Empirical,
+    problem: Problem,
+    solver: Solver,
     plan: tuple[str, float, str, tuple[str, ...]],
     plain: _Policy,
     largest: float,
     seed: int,
 ) -> RadiusRow:
     rule, radius, states, warnings = plan
-    found = _policy(recipe, nominal, radius, seed)
+    found = _policy(problem.at_radius(radius), solver, seed)
     return RadiusRow(
         rule=rule,
         radius=radius,

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.certificates import lower_bound, worst_case_value
-from surefoot.certificates.inner import best_response, stay
-from surefoot.diagnostics.bounds import (
+from surefoot.ambiguity import WassersteinForm
+from surefoot.ambiguity.moves import best_moves, stay
+from surefoot.diagnostics.fitted_model import checked_model, rows_of
+from surefoot.diagnostics.text_table import number, text_table
+from surefoot.diagnostics.theory_bounds import (
     Assumption,
     Claim,
     ConvexBound,
@@ -19,20 +21,19 @@ from surefoot.diagnostics.bounds import (
     step_sizes,
     theorem_one_bound,
 )
-from surefoot.diagnostics.constants import Constants, start, theorem_constants
-from surefoot.diagnostics.fitted import FittedParts, empirical_of, fitted_parts
-from surefoot.diagnostics.text import number, text_table
+from surefoot.diagnostics.theory_constants import Constants, start, theorem_constants
 from surefoot.estimators import RobustEstimator
 from surefoot.estimators.radius_rules import (
     nearest_distance,
     paper_probability,
     paper_radius,
+    transport_forms,
     transport_geometry,
 )
-from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
+from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
-from surefoot.problem import AffineProblem, Problem, affine_problems, why_not_affine
+from surefoot.problem import Problem
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number
 
@@ -102,7 +103,7 @@ class _Fit:
     """One product of a fitted model, in scaled units."""
 
     problem: Problem
-    product: AffineProblem
+    product: WassersteinForm
     theta: FloatArray
     intercept: float
     upper: float
@@ -152,11 +153,11 @@ def theory(
     >>> report.claim("Theorem 1").verdict, report.claim("Theorem 2").verdict
     ('void', 'void')
     """
-    parts = fitted_parts(model)
+    fitted = checked_model(model)
     confidence = check_number("confidence", confidence, above=0)
     if not confidence < 1.0:
         raise InvalidInputError(f"confidence must be < 1, got {confidence}.")
-    fit = _fit(model, parts, _nominal(model, X, y), product)
+    fit = _fit(fitted, _nominal(fitted, X, y), product)
     # A fit that is proved at its start takes no step; bounds after none say nothing.
     T = max(model.n_steps_, 1) if steps is None else check_integer("steps", steps, at_least=1)
     return _report(fit, T, _smoothing(fit.product, smoothing), confidence)
@@ -186,7 +187,7 @@ def _nominal(model: RobustEstimator, X: Any, y: Any) -> Empirical:
     if X is not None or y is not None:
         if X is None or y is None:
             raise InvalidInputError("X and y must be given together, got one of them.")
-        return empirical_of(model, X, y)
+        return rows_of(model, X, y)
     nominal = getattr(model, "nominal_", None)
     if not isinstance(nominal, Empirical):
         raise InvalidInputError(
@@ -195,7 +196,7 @@ def _nominal(model: RobustEstimator, X: Any, y: Any) -> Empirical:
     return nominal
 
 
-def _smoothing(product: AffineProblem, given: float | None) -> float:
+def _smoothing(product: WassersteinForm, given: float | None) -> float:
     """Return the width of the constants: the given one, the cost's own, or a share of the spread."""
     if given is not None:
         return check_number("smoothing", given, at_least=0)
@@ -204,47 +205,47 @@ def _smoothing(product: AffineProblem, given: float | None) -> float:
     return product.pieces.smoothing or SMOOTHING_SHARE * spread
 
 
-def _fit(model: RobustEstimator, parts: FittedParts, nominal: Empirical, product: int) -> _Fit:
-    problem = parts.recipe.problem(nominal, parts.radius)
-    reason = why_not_affine(problem)
-    if reason is not None:
-        raise UnsupportedProblemError(f"The theory has no constants for this model: {reason}.")
-    products = affine_problems(problem, model.scale_, model.movable_)
-    if not check_integer("product", product, at_least=0) < len(products):
-        raise InvalidInputError(f"product must be < {len(products)}, got {product}.")
-    form = products[product]
-    parameters = parts.learner.parameters  # of the correction, where the policy corrects a forecast
+def _fit(model: RobustEstimator, nominal: Empirical, product: int) -> _Fit:
+    problem = model.problem_.around(nominal)
+    forms = transport_forms(problem, "The theory has no constants for this model", merge=True)
+    if not check_integer("product", product, at_least=0) < len(forms):
+        raise InvalidInputError(f"product must be < {len(forms)}, got {product}.")
+    parameters = model.parameters_
     assert isinstance(parameters, LinearParameters)  # the problem is affine
+    # The report speaks of the user's costs and outcomes, in units of the ball.
+    form = forms[product].in_plain_units()
     theta, intercept = parameters.theta[:, product] * form.scale, float(parameters.intercept[product])
-    upper, multiplier = worst_case_value(form, theta, intercept)
-    residuals = form.residuals(theta, intercept)
+    upper, multiplier = form.worst_value(theta, intercept)
     certificate = model.certificate_
-    lower = lower_bound(form, _slopes(form, theta, intercept, multiplier))
-    if len(products) == 1 and math.isclose(certificate.upper, upper, rel_tol=1e-9):
+    lower = form.lower_bound(_slopes(form, theta, intercept, multiplier))
+    if len(forms) == 1 and math.isclose(certificate.upper, upper, rel_tol=1e-9):
         lower = max(lower, certificate.lower)  # it speaks of these rows
     return _Fit(
         problem=problem, product=form, theta=theta, intercept=intercept, upper=upper,
         lower=min(upper, lower), multiplier=multiplier,
-        rows=_row_count(model, nominal),
-        nominal_cost=float(form.weights @ form.pieces.evaluate(residuals)),
-        constant_cost=float(form.weights @ form.pieces.evaluate(start(form)[1] - form.outcomes)),
+        rows=_row_count(nominal),
+        nominal_cost=form.mean_cost(form.residuals(theta, intercept)),
+        constant_cost=form.mean_cost(start(form)[1] - form.outcomes),
     )  # fmt: skip
 
 
-def _row_count(model: RobustEstimator, nominal: Empirical) -> float:
-    """Return N = 1 / sum w^2; of the rows given to ``fit`` where the nominal has split them."""
-    if model.centre_ is not None and nominal is getattr(model, "nominal_", None):
-        return model._row_count
-    return 1.0 / float(nominal.weights @ nominal.weights)
+def _row_count(nominal: Empirical) -> float:
+    """Return N = 1 / sum w^2, where atoms into which one row was split count as one."""
+    weights = nominal.weights
+    if nominal.offsets is not None:
+        _, row = np.unique(np.hstack([nominal.contexts, nominal.offsets]), axis=0, return_inverse=True)
+        weights = np.zeros(len(row))
+        np.add.at(weights, row.ravel(), nominal.weights)
+    return 1.0 / float(weights @ weights)
 
 
 def _slopes(
-    product: AffineProblem, theta: FloatArray, intercept: float, multiplier: float
+    product: WassersteinForm, theta: FloatArray, intercept: float, multiplier: float
 ) -> FloatArray:
     """Return the slopes at the adversary's answer, from which a lower bound can be made."""
     if product.radius == 0.0 or multiplier == 0.0:
         return stay(product, theta, intercept).slope
-    return best_response(product, theta, intercept, multiplier).slope
+    return best_moves(product, theta, intercept, multiplier).slope
 
 
 def _assumptions(fit: _Fit, constants: Constants) -> tuple[Assumption, ...]:
@@ -317,13 +318,13 @@ def _sample_claims(fit: _Fit, convex: ConvexBound, confidence: float) -> list[Cl
     points, diameter = transport_geometry(fit.problem)
     rows, probability = fit.rows, paper_probability(diameter, fit.rows, radius)
     nearest = nearest_distance(points)
-    if product.outcome_pull == 0.0:
+    if product.pull == 0.0:
         void = "only contexts move, so the ball never holds a continuous outcome's distribution"
     elif nearest > radius:
         void = f"the true distribution is about {nearest:.3g} away or farther, beyond the radius"
     else:
         void = "its proof takes the asymptotic rate of Sanov's theorem for a bound at finite N"
-    slope = product.pieces.steepest * product.reach(fit.theta)
+    slope = product.pieces.steepest * product.dual_norm(fit.theta)
     third = slope * (paper_radius(diameter, rows, confidence) + radius)
     ours = out_of_sample_bound(product, convex, fit.nominal_cost, rows, confidence)
     verdict, why = judged(

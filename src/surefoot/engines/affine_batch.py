@@ -1,8 +1,9 @@
 """Plain DA-SGD for many affine problems side by side (JAX): one step of all of them is one kernel.
 
-The formulas are those of ``adaptive.gram_steps``: theta = X'a, so X theta and XX' say all there is to
-know, and a step costs one row of XX' whatever the number of columns. Problems with fewer rows than
-others are filled up with rows that are never drawn. All arrays have a leading problem axis.
+The formulas are those of ``affine_kernels.fused_steps``, with theta = X'a: X theta and XX' say all
+there is to know, and a step costs one row of XX' whatever the number of columns. Problems with
+fewer rows than others are filled up with rows that are never drawn. All arrays have a leading
+problem axis.
 """
 
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from surefoot.engines.constants import AVERAGE_EVERY, PRIOR_SLOPES, SLOPE_WINDOW
+from surefoot.engines.affine_kernels import AVERAGE_EVERY, PRIOR_SLOPES, SLOPE_WINDOW
 
 Array = Any
 
@@ -32,7 +33,7 @@ class Instances(NamedTuple):
 
 
 class BatchState(NamedTuple):
-    """Where each problem stands; names as in ``twin.State``."""
+    """Where each problem stands; names as in ``affine_kernels.NUMBERS``."""
 
     coefficients: Array
     decisions: Array
@@ -54,7 +55,7 @@ class BatchState(NamedTuple):
 def _answer(
     here: BatchState, given: Instances, order: int, dot: Array, y: Array
 ) -> tuple[Array, Array]:
-    """Return the slope p at the moved sample and theta's pull on itself; see ``adaptive``."""
+    """Return the slope p at the moved sample and theta's pull on itself; see ``affine_kernels``."""
     residual = dot + here.intercept - y
     if order == 1:
         slope = jnp.where(residual >= 0.0, given.up, -given.down)

@@ -1,201 +1,632 @@
-"""DA-SGD for any differentiable cost and policy, by automatic differentiation (JAX).
+"""The autodiff engine: any differentiable cost and policy, problems side by side in one JAX program.
 
-``update(state, sample)`` is the one step: move the sample adversarially, step the parameters, step
-the multiplier. ``run`` takes a block of samples through it. Both are pure, so a batch of problems is
-the same function under ``jax.vmap``, on a CPU or a GPU.
+Nothing here knows a cost or a policy by name, and a single problem is a batch of one.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
+import contextlib
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
-from surefoot.costs import AuxiliaryCost, Cost
-from surefoot.engines.ascent import Climb, Limits, Move, better_start, climb, transport
-from surefoot.engines.constants import LOG_STEP
-from surefoot.engines.rules import Rule
-from surefoot.policies import Policy
+from surefoot.ambiguity import Adversary
+from surefoot.certificates import (
+    Certificate,
+    certify_general,
+    dual_value,
+    growth_power,
+    move_distances,
+)
+from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
+from surefoot.engines.multiplier_search import (
+    CHECK_HALVINGS,
+    CHECK_ROWS,
+    CHUNK,
+    JUDGE_STEPS,
+    LAST_HALVINGS,
+    LAST_ROWS,
+    Judgement,
+    best_multiplier,
+    judged_rows,
+    padded,
+)
+from surefoot.engines.optimizers import SGD, Adam
+from surefoot.exceptions import InvalidInputError, UnboundedProblemError
+from surefoot.policies import Linear, LinearParameters, PolicyParameters
+from surefoot.problem import GeneralForm, Problem, general_form
+from surefoot.random import rng_for
+from surefoot.tracing import keep_compiled, load_jax
+from surefoot.typing import BoolArray, FloatArray
 
-Array = Any
-Tree = Any
-
-# The multiplier looks at no more than this many budgets of transport in one step: a sample that ran
-# away because the multiplier was too small says "raise it", not by how much.
-MOST_BUDGETS = 100.0
-# Share of the newest curvature in the running estimate with which the next ascent starts.
-CURVATURE_SHARE = 0.1
-# The far start lies this many radii behind the sample: beyond the kink for moves of the usual size.
-FAR_START = 2.0
-
-
-class Arena(NamedTuple):
-    """The numbers of a problem; under ``vmap`` each problem has its own."""
-
-    radius: Array
-    outcome_unit: Array
-    scale: Array
-    inside: Array
-    lower: Array
-    upper: Array
-    outcome_bounds: Array
-    units: dict[str, Array]
-    auxiliary_centre: Array
-    auxiliary_unit: Array
-    total_steps: Array
-    restart: Array
+# Most steps and ascent steps where the user sets none.
+AUTODIFF_STEPS, ASCENT_STEPS = 20_000, 10
+# Steps between two looks from the host: one compiled block serves runs of every length.
+BLOCK = 250
+# Looks at the worst case during a run; one costs as much as about so many steps, so short runs have
+# fewer.
+LOOKS, FEWEST_LOOKS, LOOK_STEPS = 8, 2, 1_000
+# Adam's own learning rate is for runs of so many steps; others lie between these two.
+USUAL_STEPS, RATES = 20_000, (1e-3, 3e-2)
+# A multiplier that was found by judging steps on as if so many steps had led to it.
+TRUSTED_STEPS = 10.0
+# Growth is measured between two far moves; a power this much above the order is above it.
+POWER_SLACK = 0.25
+# From this share of rows with several maximisers on, samples are looked at from both sides.
+RESTART_SHARE = 0.01
+# Rehearsals take this share of the steps of a fit.
+ROUGH_SHARE = 0.5
+# Radii to choose from, in units of the columns' spread.
+RADII = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 
 
-class State(NamedTuple):
-    """All that the next step needs to know.
+def load_engine() -> Any:
+    """Return the engine's JAX modules, or say which command installs what they need."""
+    jax = load_jax("A policy or cost beyond Linear and Newsvendor")
+    keep_compiled(jax)
+    names = {"steps": "autodiff_steps", "judging": "judging", "rules": "optimizer_rules"}
+    modules = {
+        name: importlib.import_module(f"surefoot.engines.{file}") for name, file in names.items()
+    }
+    return SimpleNamespace(jax=jax, jnp=jax.numpy, **modules)
 
-    ``average`` is the running mean of the parameters over ``averaged`` steps.
+
+def default_adam(max_steps: int) -> Adam:
+    """Return Adam with a first step size that suits the length of the run: fewer steps, longer ones."""
+    rate = Adam().learning_rate * np.sqrt(USUAL_STEPS / max_steps)
+    return Adam(learning_rate=float(np.clip(rate, *RATES)))
+
+
+class Failure(NamedTuple):
+    """A block that left no finite numbers: the step at which that happened, from 1."""
+
+    step: int
+
+
+class _Best(NamedTuple):
+    """The best policy of each problem so far, by its judged worst case."""
+
+    values: FloatArray
+    trained: Any
+
+
+class Autodiff(Engine):
+    """DA-SGD on problems that share cost, policy, order and sizes, by automatic differentiation."""
+
+    def __init__(self, problems: Sequence[Problem], seeds: Sequence[int], options: Options) -> None:
+        self.problems = list(problems)
+        forms = [general_form(p, seed) for p, seed in zip(problems, seeds, strict=True)]
+        self.prepare(forms, seeds, options)
+
+    @classmethod
+    def of_forms(
+        cls, forms: Sequence[GeneralForm], seeds: Sequence[int], options: Options
+    ) -> "Autodiff":
+        """Return an engine for forms in units of their own."""
+        engine = cls.__new__(cls)
+        engine.problems = []
+        engine.prepare(forms, seeds, options)
+        return engine
+
+    def prepare(self, forms: Sequence[GeneralForm], seeds: Sequence[int], options: Options) -> None:
+        """Set up compiled code, geometry and generators."""
+        self.engine, self.forms, self.options = load_engine(), list(forms), options
+        self.max_steps = AUTODIFF_STEPS if options.max_steps is None else options.max_steps
+        if options.rough:
+            self.max_steps = max(BLOCK, int(ROUGH_SHARE * self.max_steps))
+        self.seeds, first = list(seeds), self.forms[0]
+        self.rngs = [rng_for(seed, "general", "draws") for seed in seeds]
+        self.method = self.engine.steps.StepMethod(
+            cost=first.cost,
+            policy=replace(first.policy, features=None),  # contexts are features already
+            order=first.order,
+            outcomes_move=first.outcomes_move,
+            inner_steps=options.inner_steps or ASCENT_STEPS,
+            rule=self._rule(options.optimizer, first),
+            batch=options.minibatch,
+            average=options.optimizer is None and isinstance(first.policy, Linear),
+        )
+        self.best: _Best | None = None
+        self.last: Judgement | None = None
+        self.changes = np.full(len(self.forms), np.inf)
+        self.failed: int | None = None
+        with self.engine.jax.enable_x64(True):
+            self.arena = self._stack([self._arena(form) for form in self.forms])
+
+    def _rule(self, optimizer: Any, form: GeneralForm) -> Any:
+        rules = self.engine.rules
+        if optimizer is None:
+            if isinstance(form.policy, Linear):
+                return rules.DistanceOverGradients()
+            optimizer = default_adam(self.max_steps)
+        if isinstance(optimizer, Adam):
+            return rules.adam(optimizer.learning_rate, decay=optimizer.decay)
+        if isinstance(optimizer, SGD):
+            return rules.plain(optimizer.learning_rate, decay=optimizer.decay)
+        return rules.Optax(optimizer)
+
+    def _arena(self, form: GeneralForm) -> Any:
+        kappa = form.outcome_cost if form.outcomes_move else 1.0
+        return self.engine.steps.Arena(
+            radius=np.float64(form.radius),
+            outcome_unit=np.float64(np.sqrt(kappa) if form.order == 2 else kappa),
+            scale=form.scale,
+            inside=form.movable * float(form.radius > 0.0),
+            lower=form.lower,
+            upper=form.upper,
+            outcome_bounds=np.array(form.outcome_bounds),
+            units=form.units.tree(),
+            auxiliary_centre=form.auxiliary[0],
+            auxiliary_unit=form.auxiliary[1],
+            total_steps=np.float64(self.max_steps),
+            restart=np.float64(0.0),
+        )
+
+    def _stack(self, trees: Sequence[Any]) -> Any:
+        jnp = self.engine.jnp
+        return self.engine.jax.tree.map(
+            lambda *leaves: jnp.stack([jnp.asarray(leaf, dtype=float) for leaf in leaves]), *trees
+        )
+
+    # --- stepping ---------------------------------------------------------------------------------
+
+    def init(self) -> Any:
+        """Return the state before the first step, at each policy's own start."""
+        engine, jnp = self.engine, self.engine.jnp
+        with engine.jax.enable_x64(True):
+            trained, firsts = [], []
+            for form, seed in zip(self.forms, self.seeds, strict=True):
+                rng = rng_for(seed, "general", "start")
+                tree = {
+                    "policy": form.policy.initial(rng, form.n_features, form.n_decisions),
+                    "auxiliary": np.zeros(len(form.auxiliary[0])),
+                }
+                trained.append(tree)
+                firsts.append(engine.jax.tree.map(lambda leaf, f=form: _first_distance(leaf, f), tree))
+            stacked, count = self._stack(trained), len(self.forms)
+            gammas = np.array([self._first_multiplier(i, trained[i]) for i in range(count)])
+            zeros = jnp.zeros(count)
+            return engine.steps.AutodiffState(
+                trained=stacked,
+                rule=engine.jax.vmap(self.method.rule.init)(stacked, self._stack(firsts)),
+                log_multiplier=jnp.log(jnp.asarray(gammas)),
+                multiplier_squares=zeros,
+                curvature=zeros,
+                average=stacked,
+                averaged=zeros,
+                steps=zeros,
+            )
+
+    def _first_multiplier(self, number: int, trained: Any) -> float:
+        """Guess gamma from the slopes of the cost in the samples, at the first policy."""
+        form = self.forms[number]
+        if form.radius == 0.0:
+            return 1.0
+        rows = slice(0, CHECK_ROWS)
+        slopes = self.engine.judging.slopes_of(
+            self.method,
+            self.engine.jax.tree.map(lambda leaf: leaf[number], self.arena),
+            trained, form.contexts[rows], form.outcomes[rows],
+        )  # fmt: skip
+        slope = float(np.sqrt(np.mean(np.square(slopes).sum(axis=1))))
+        if not np.isfinite(slope):
+            raise InvalidInputError(
+                "the cost must have a finite derivative at the first policy, got NaN or infinity: "
+                "check the cost function and the units of the outcomes."
+            )
+        if slope == 0.0:  # a constant policy: as if the policy spread the decisions as outcomes are
+            decisions = form.decisions(trained["policy"], form.contexts[rows])
+            outcomes = form.outcomes[rows]
+            shifted = decisions + form.units.unit
+            cost = [form.cost.evaluate(z, outcomes) for z in (decisions, shifted)]
+            slope = float(np.abs(cost[1] - cost[0]).mean()) / np.sqrt(len(form.units.spread)) or 1.0
+        return slope if form.order == 1 else slope / (2.0 * form.radius)
+
+    def start(self) -> None:
+        """Nothing is known of a policy before it was looked at."""
+
+    def done(self, bounds: Sequence[Bounds]) -> bool:
+        """Without a lower bound no run is known to be good enough."""
+        del bounds
+        return False
+
+    def why_stop(self, gaps: Sequence[float], steps: int) -> str | None:
+        """Return where a number stopped being finite, if one did."""
+        del gaps, steps
+        if self.failed is None:
+            return None
+        return (
+            f"at step {self.failed:,} the cost or its derivative was NaN or infinite. The best finite "
+            "policy is returned; lower the learning rate or check the cost function."
+        )
+
+    def blocks(self) -> Iterator[int]:
+        """Yield the steps before each of a few looks, evenly spread."""
+        pieces = max(1, -(-self.max_steps // BLOCK))
+        count = min(max(self.max_steps // LOOK_STEPS, FEWEST_LOOKS), LOOKS)
+        count = FEWEST_LOOKS if self.options.rough else count
+        ends = sorted({round(pieces * (k + 1) / count) for k in range(count)} - {0})
+        taken = 0
+        for end in ends:
+            steps = min(end * BLOCK, self.max_steps)
+            yield steps - taken
+            taken = steps
+
+    def draw(self, steps: int) -> Any:
+        """Draw samples of each problem, in pieces that one compiled block takes."""
+        pieces = [min(BLOCK, steps - first) for first in range(0, steps, BLOCK)]
+        return [self._draw(size * self.options.minibatch) for size in pieces]
+
+    def _draw(self, size: int) -> tuple[FloatArray, FloatArray]:
+        drawn = [form.draw(rng, size) for form, rng in zip(self.forms, self.rngs, strict=True)]
+        return np.stack([x for x, _ in drawn]), np.stack([y for _, y in drawn])
+
+    def update(self, state: Any, samples: Any) -> tuple[Any, Any]:
+        """Take one step for each sample; what was seen is a ``Failure`` or None."""
+        for contexts, outcomes in samples:
+            state, failure = self.learn(state, contexts, outcomes)
+            if failure is not None:
+                return state, failure
+        return state, None
+
+    def learn(
+        self, state: Any, contexts: FloatArray, outcomes: FloatArray
+    ) -> tuple[Any, Failure | None]:
+        """Step through given rows, shape (problems, steps * minibatch, ...)."""
+        batch = self.options.minibatch
+        if batch > 1:
+            contexts, outcomes = (
+                array.reshape(array.shape[0], -1, batch, array.shape[2])
+                for array in (contexts, outcomes)
+            )
+        with self.engine.jax.enable_x64(True):
+            jnp = self.engine.jnp
+            run = self.engine.steps.compiled_run(self.method, many=True)
+            X, Y = jnp.asarray(contexts), jnp.asarray(outcomes)
+            after, info = run(self.arena, state, X, Y)
+            if self._finite(after, info):
+                return after, None
+            for step in range(X.shape[1]):  # repeat the block up to where it fails
+                after, info = run(self.arena, state, X[:, step : step + 1], Y[:, step : step + 1])
+                if not self._finite(after, info):
+                    break
+                state = after
+            return state, Failure(int(state.steps[0]) + 1)
+
+    def _finite(self, state: Any, info: Any) -> bool:
+        leaves = self.engine.jax.tree.leaves((state.trained, state.log_multiplier, info.cost))
+        return all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in leaves)
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def judge(self, state: Any, seen: Any) -> tuple[Any, list[Bounds]]:
+        """Look at where the run stands, remember the best, and set the multiplier to what was found."""
+        if isinstance(seen, Failure):
+            self.failed = seen.step
+        if self.options.rough:
+            return self._tail(state), [Bounds(np.inf, -np.inf, np.inf, proved=False)] * len(self.forms)
+        if isinstance(seen, Failure):
+            if seen.step == 1:
+                raise InvalidInputError(
+                    "the cost and its derivative must be finite, got NaN or infinity at the first "
+                    "step: check the cost function and the units of the outcomes."
+                )
+            if self.best is None:
+                self._look(self.init())
+            with contextlib.suppress(UnboundedProblemError):  # where it stopped may be anywhere
+                self._look(state)
+            return state, self._bounds()
+        state, judged = self._look(state)
+        self.changes, self.last = _changes(judged, self.last), judged
+        if not np.isfinite(judged.value).all():
+            self.failed = int(state.steps[0]) + 1
+            return state, self._bounds()
+        return self._tail(state), self._bounds()
+
+    def _tail(self, state: Any) -> Any:
+        """Forget the average in the first half of a run: its tail counts."""
+        pieces = max(1, -(-self.max_steps // BLOCK))
+        if int(state.steps[0]) > pieces // 2 * BLOCK:
+            return state
+        with self.engine.jax.enable_x64(True):
+            return state._replace(averaged=self.engine.jnp.zeros(len(self.forms)))
+
+    def _bounds(self) -> list[Bounds]:
+        assert self.best is not None  # something was judged
+        lower = self.forms[0].cost.floor(self.forms[0].outcomes.shape[1])
+        return [
+            Bounds(float(value), lower, float(change), proved=False)
+            for value, change in zip(self.best.values, self.changes, strict=True)
+        ]
+
+    def _look(self, state: Any) -> tuple[Any, Judgement]:
+        first: Judgement | None = None
+        for trained in self.candidates(state):
+            judged = self.judge_policies(state, trained)
+            first = first or judged
+            rival = _Best(_finite_or_worse(judged.value), trained)
+            self.best = rival if self.best is None else self._better(self.best, rival)
+        assert first is not None  # a run always has a candidate
+        state = self._with_multiplier(state, first.multiplier)
+        affected = self.non_concave(first) > RESTART_SHARE
+        if affected.any():
+            self._use_restarts(affected)
+        return state, first
+
+    def candidates(self, state: Any) -> list[Any]:
+        """Return the policies that a run has to offer: where it stands, and its average."""
+        if self.method.average and float(state.averaged[0]) > 0:
+            return [state.average, state.trained]
+        return [state.trained]
+
+    def _better(self, best: _Best, rival: _Best) -> _Best:
+        """Return the better policy of each problem."""
+        better = rival.values < best.values
+
+        def pick(new: Any, old: Any) -> Any:
+            shape = (-1, *[1] * (new.ndim - 1))
+            return np.where(better.reshape(shape), np.asarray(new), np.asarray(old))
+
+        trained = self.engine.jax.tree.map(pick, rival.trained, best.trained)
+        return _Best(np.where(better, rival.values, best.values), trained)
+
+    def _with_multiplier(self, state: Any, gamma: FloatArray) -> Any:
+        """Go on from a multiplier that a judgement found; small steps from there."""
+        with self.engine.jax.enable_x64(True):
+            jnp = self.engine.jnp
+            budgets = np.array([form.radius**form.order for form in self.forms])
+            found = np.where(gamma > 0.0, gamma, 1.0)
+            return state._replace(
+                log_multiplier=jnp.log(jnp.asarray(found)),
+                multiplier_squares=jnp.asarray(TRUSTED_STEPS * (found * budgets) ** 2),
+            )
+
+    def _use_restarts(self, chosen: BoolArray) -> None:
+        """Look at both sides of each sample of the chosen problems from now on."""
+        with self.engine.jax.enable_x64(True):
+            before = np.asarray(self.arena.restart)
+            restart = self.engine.jnp.asarray(np.maximum(before, chosen.astype(float)))
+            self.arena = self.arena._replace(restart=restart)
+        self.method = replace(self.method, restart=True)
+
+    def judge_policies(
+        self, state: Any, trained: Any, *, last: bool = False, most: int | None = None
+    ) -> Judgement:
+        """Estimate the worst-case expected cost of a policy for each problem.
+
+        ``last`` looks at more rows and closer; ``most`` says how many rows at most.
+        """
+        rows = most or (LAST_ROWS if last else CHECK_ROWS)
+        samples = [judged_rows(form, rows) for form in self.forms]
+        X, Y, weights = (padded([sample[part] for sample in samples]) for part in range(3))
+        radii = np.array([form.radius**form.order for form in self.forms])
+        method = replace(self.method, inner_steps=JUDGE_STEPS, restart=False)
+        with self.engine.jax.enable_x64(True):
+            compiled = self.engine.judging.compiled_judge(method, many=True)
+
+            def look(gamma: FloatArray) -> Any:
+                chunks = [
+                    compiled(self.arena, trained, gamma, X[:, k : k + CHUNK], Y[:, k : k + CHUNK])
+                    for k in range(0, X.shape[1], CHUNK)
+                ]
+                return self.engine.jax.tree.map(
+                    lambda *parts: np.concatenate([np.asarray(part) for part in parts], axis=1), *chunks
+                )
+
+            gamma = np.exp(np.asarray(state.log_multiplier))
+            halvings = LAST_HALVINGS if last else CHECK_HALVINGS
+            gamma, verdict = best_multiplier(look, gamma, radii, weights, halvings)
+        values = gamma * radii + (weights * np.asarray(verdict.value)).sum(axis=1)
+        return Judgement(values, gamma, verdict, weights, X, Y)
+
+    def non_concave(self, judged: Judgement) -> FloatArray:
+        """Return the share of rows whose inner problem is not concave, for each problem."""
+        bend = 2.0 * judged.multiplier[:, None] if self.method.order == 2 else 0.0
+        # Rounding leaves a straight cost a trace of curvature.
+        curved = np.asarray(judged.verdict.curvature) > bend * (1.0 + 1e-9) + 1e-9
+        affected = curved | np.asarray(judged.verdict.several)
+        moving = np.array([form.radius > 0.0 for form in self.forms])
+        return np.where(moving, (judged.weights * affected).sum(axis=1), 0.0)
+
+    def moved(self, judged: Judgement, number: int) -> Adversary:
+        """Return the rows of one problem with where the adversary took them."""
+        form, real = self.forms[number], judged.weights[number] > 0.0
+        verdict, gamma = judged.verdict, float(judged.multiplier[number])
+        weights = judged.weights[number, real]
+        contexts, outcomes = (
+            np.asarray(part)[number, real] for part in (verdict.context, verdict.outcome)
+        )
+        distances = move_distances(
+            form, contexts - judged.contexts[number, real], outcomes - judged.outcomes[number, real]
+        )
+        return Adversary(
+            value=float("nan"),
+            expected_cost=float("nan"),
+            multiplier=np.array([gamma]),
+            transport_cost=np.array([weights @ distances]),
+            rows=np.flatnonzero(form.weights > 0.0)[: len(weights)],
+            products=np.zeros(len(weights), dtype=np.int64),
+            contexts=contexts,
+            outcomes=outcomes,
+            weights=weights,
+            distances=distances,
+        )
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def finish(self, state: Any) -> list[Answer]:
+        """Judge the best policies closely, and say what is known of each."""
+        if self.options.rough:
+            return [self._unjudged(state, number) for number in range(len(self.forms))]
+        if self.best is None:
+            self._look(state)
+        assert self.best is not None  # just looked
+        judged = self.judge_policies(state, self.best.trained, last=True)
+        if max(len(form.weights) for form in self.forms) > CHECK_ROWS:
+            # On few rows, a policy that happens to suit them may have won.
+            self.best = _Best(_finite_or_worse(judged.value), self.best.trained)
+            for trained in self.candidates(state):
+                value = _finite_or_worse(self.judge_policies(state, trained, last=True).value)
+                self.best = self._better(self.best, _Best(value, trained))
+            judged = self.judge_policies(state, self.best.trained, last=True)
+        shares = self.non_concave(judged)
+        steps = np.asarray(state.steps, dtype=int)
+        return [self._answer(judged, k, float(share), int(steps[k])) for k, share in enumerate(shares)]
+
+    def _unjudged(self, state: Any, number: int) -> Answer:
+        """Return where a rehearsal stands, of which nobody asks how good it is."""
+        parameters = general_parameters(
+            self.forms[number], *self.split(self.candidates(state)[0], number)
+        )
+        message = "A rehearsal: nothing was judged."
+        certificate = Certificate(np.inf, -np.inf, np.inf, "estimate", message)
+        return Answer(parameters, np.zeros(1), certificate, int(state.steps[number]))
+
+    def _answer(self, judged: Judgement, number: int, share: float, steps: int) -> Answer:
+        assert self.best is not None
+        form = self.forms[number]
+        trained, auxiliary = self.split(self.best.trained, number)
+        moved = self.moved(judged, number)
+        steepness = np.asarray(judged.verdict.steepness)[number, judged.weights[number] > 0.0]
+        _refuse_unbounded(form, trained, auxiliary, judged, number)
+        remarks = []
+        if self.decays:
+            remarks.append(
+                "The learning rate fell to zero on schedule: a longer run may still find better."
+            )
+        if share > 0.0:
+            remarks.append(
+                f"The inner problem is not concave for {100 * share:.2g} % of the rows at this "
+                "multiplier: they were searched from two sides, and the certificate is an estimate."
+            )
+        return Answer(
+            parameters=general_parameters(form, trained, auxiliary),
+            multiplier=moved.multiplier,
+            certificate=certify_general(form, trained, auxiliary, moved, steepness),
+            steps=steps,
+            remark=" ".join(remarks),
+        )
+
+    def split(self, trained: Any, number: int) -> tuple[Any, FloatArray]:
+        """Return one problem's parameters, and the cost's own variables in the user's units."""
+        form = self.forms[number]
+        tree = self.engine.jax.tree.map(lambda leaf: np.asarray(leaf[number]), trained)
+        return tree["policy"], form.auxiliary[0] + form.auxiliary[1] * tree["auxiliary"]
+
+    @property
+    def decays(self) -> bool:
+        """Whether the learning rate falls to zero by the last step."""
+        return bool(getattr(self.method.rule, "decay", False))
+
+    def joined(self, parameters: Parameters) -> Any:
+        """Return parameters in the user's units as the engine has them, for a batch of one."""
+        form = self.forms[0]
+        auxiliary = parameters.auxiliary if len(parameters.auxiliary) else form.auxiliary[0]
+        unit = np.where(form.auxiliary[1] != 0.0, form.auxiliary[1], 1.0)
+        tree = {
+            "policy": trained_parameters(form, parameters),
+            "auxiliary": (auxiliary - form.auxiliary[0]) / unit,
+        }
+        return self.engine.jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
+
+    @staticmethod
+    def adversary(problem: Problem, parameters: Parameters) -> Adversary:
+        """Return the worst distribution that gradient ascent finds around the rows of a problem."""
+        form = general_form(problem, 0, getattr(parameters, "units", None))
+        engine = Autodiff.of_forms([form], [0], Options())
+        trained = engine.joined(parameters)
+        judged = engine.judge_policies(engine.init(), trained, last=True, most=len(form.weights))
+        found = engine.moved(judged, 0)
+        policy, auxiliary = engine.split(trained, 0)
+        costs = form.costs(policy, auxiliary, found.contexts, found.outcomes)
+        outcomes = found.outcomes[:, 0] if found.outcomes.shape[1] == 1 else found.outcomes
+        return found._replace(
+            value=dual_value(form, policy, auxiliary, found),
+            expected_cost=float(found.weights @ costs),
+            contexts=found.contexts[:, : form.n_features],
+            outcomes=outcomes,
+        )
+
+    @staticmethod
+    def worst_values(
+        problem: Problem, parameters: Parameters, radii: FloatArray
+    ) -> tuple[FloatArray, str]:
+        """Return the worst case that gradient ascent finds at each radius."""
+        found = [Autodiff.adversary(problem.at_radius(float(radius)), parameters) for radius in radii]
+        return np.array([one.value for one in found]), "estimate"
+
+    @staticmethod
+    def radius_grid(problem: Problem) -> FloatArray:
+        """Return radii in units of the columns' spread: beyond one, that loses its meaning."""
+        form = general_form(problem)
+        features = slice(0, form.n_features)
+        movable = form.movable[features]
+        if not movable.any():
+            return np.zeros(1)
+        # Columns measured in their own units may be far from one.
+        lengths = (form.units.spread / form.scale[features])[movable]
+        return float(np.sqrt(np.mean(lengths**2))) * np.array(RADII)
+
+
+def _first_distance(leaf: Any, form: GeneralForm) -> float:
+    """Return how far an array of parameters may be expected to travel."""
+    unit = float(np.linalg.norm(form.units.unit))
+    if leaf.ndim == 2:
+        return 0.5 * unit / float(np.sqrt(leaf.shape[0]))
+    return 0.5 * unit
+
+
+def _finite_or_worse(values: FloatArray) -> FloatArray:
+    """Return judged values with infinity for NaN, so that a policy that ran away is never the best."""
+    return np.where(np.isnan(values), np.inf, values)
+
+
+def _changes(judged: Judgement, last: Judgement | None) -> FloatArray:
+    """Return how much each problem's worst case changed since the last check.
+
+    It is relative to the worst case or, where that is near zero (a profit that may be a loss), to
+    the spread of the costs of single rows.
     """
-
-    trained: Tree
-    rule: Tree
-    log_multiplier: Array
-    multiplier_squares: Array
-    curvature: Array
-    average: Tree
-    averaged: Array
-    steps: Array
+    if last is None:
+        return np.full(len(judged.value), np.inf)
+    costs = np.asarray(judged.verdict.cost)
+    mean = (judged.weights * costs).sum(axis=1, keepdims=True)
+    spread = np.sqrt((judged.weights * (costs - mean) ** 2).sum(axis=1))
+    size = np.maximum(np.abs(judged.value), spread)
+    return np.abs(judged.value - last.value) / np.where(size > 0.0, size, 1.0)
 
 
-class Info(NamedTuple):
-    """What a person wants to see of one step."""
-
-    cost: Array
-    distance: Array
-    multiplier: Array
-
-
-@dataclass(frozen=True)
-class Method:
-    """What compiled code is made for: parts, order and sizes, but no numbers of a problem."""
-
-    cost: Cost
-    policy: Policy
-    order: int
-    outcomes_move: bool
-    inner_steps: int
-    rule: Rule
-    batch: int = 1
-    restart: bool = False
-    average: bool = True
+def _refuse_unbounded(
+    form: GeneralForm, trained: Any, auxiliary: FloatArray, judged: Judgement, number: int
+) -> None:
+    """Raise if the cost outgrows the distance: moving far then pays at any multiplier."""
+    if form.radius == 0.0:
+        return
+    rows = judged.contexts[number], judged.outcomes[number]
+    power = growth_power(form, trained, auxiliary, *rows)
+    if power > form.order + POWER_SLACK:
+        raise UnboundedProblemError(
+            f"The worst case is unbounded: far away the cost grows with the power {power:.2g} of a "
+            f"move, faster than the distance of order {form.order}. "
+            + ("Use order=2, give" if form.order == 1 and power <= 2.0 + POWER_SLACK else "Give")
+            + " the ball a support, or bound the decisions."
+        )
 
 
-def sample_cost(method: Method, trained: Tree, arena: Arena, x: Array, y: Array) -> Array:
-    """Return c(f(theta; x), y) for one sample."""
-    z = method.policy.evaluate(trained["policy"], arena.units, x, jnp)
-    if isinstance(method.cost, AuxiliaryCost):
-        auxiliary = arena.auxiliary_centre + arena.auxiliary_unit * trained["auxiliary"]
-        return method.cost.evaluate_at(z, auxiliary, y, jnp)
-    return method.cost.evaluate(z, y, jnp)
+def general_parameters(form: GeneralForm, trained: Any, auxiliary: FloatArray) -> Parameters:
+    """Return parameters as the policy takes them, in the user's units."""
+    policy = form.policy
+    if isinstance(policy, Linear):
+        linear = policy.in_user_units(trained, form.units.tree())
+        return replace(linear, auxiliary=auxiliary)
+    return PolicyParameters(trained, form.units, auxiliary)
 
 
-def moved(arena: Arena, x: Array, y: Array, move: Move) -> tuple[Array, Array]:
-    """Return a sample after its move, in the user's units."""
-    context = x + arena.scale * move[0]
-    return context, y + move[1] / arena.outcome_unit if move[1].shape[0] else y
-
-
-def limits_of(method: Method, arena: Arena, x: Array, y: Array) -> Limits:
-    """Return how far a sample may move, in units of transport."""
-    empty = jnp.zeros((0,), x.dtype)
-    low, high = (arena.lower - x) / arena.scale, (arena.upper - x) / arena.scale
-    if not method.outcomes_move:
-        return Limits((low, empty), (high, empty), (arena.inside, empty))
-    low_y, high_y = ((bound - y) * arena.outcome_unit for bound in arena.outcome_bounds)
-    free = jnp.where(arena.radius > 0.0, jnp.ones_like(y), 0.0)
-    return Limits((low, low_y), (high, high_y), (arena.inside, free))
-
-
-def move_sample(
-    method: Method, trained: Tree, arena: Arena, gamma: Array, curvature: Array, x: Array, y: Array,
-) -> Climb:  # fmt: skip
-    """Move one sample to (nearly) maximise the inner problem."""
-
-    def cost_of(move: Move) -> Array:
-        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
-
-    gain = jax.value_and_grad(cost_of)
-    limits = limits_of(method, arena, x, y)
-    start = jax.tree.map(jnp.zeros_like, limits.inside)
-    if method.restart:
-        reach = FAR_START * arena.radius
-        better = better_start(gain, gamma, curvature, method.order, limits, reach)
-        start = jax.tree.map(lambda far, near: jnp.where(arena.restart > 0.0, far, near), better, start)
-    settings = (gamma, curvature, method.order, limits, method.inner_steps)
-    return climb(gain, start, *settings, unroll=True)
-
-
-def update(
-    method: Method, arena: Arena, state: State, sample: tuple[Array, Array]
-) -> tuple[State, Info]:
-    """Take one step of DA-SGD on a minibatch: contexts (batch, columns) and outcomes (batch, outcomes).
-
-    A batch of one may come without its first axis.
-    """
-    x, y = sample
-    gamma = jnp.exp(state.log_multiplier)
-
-    def moved_cost(trained: Tree, x: Array, y: Array, move: Move) -> Array:
-        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
-
-    def one(x: Array, y: Array) -> tuple[Array, Tree, Array, Array]:
-        found = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
-        move = jax.lax.stop_gradient(found.move)
-        cost, gradient = jax.value_and_grad(moved_cost)(state.trained, x, y, move)
-        return cost, gradient, transport(move, method.order), found.curvature
-
-    cost, gradient, distance, curvature = _over_batch(one, x, y)
-    progress = state.steps / arena.total_steps
-    steps, rule = method.rule.update(gradient, state.rule, state.trained, progress)
-    trained = jax.tree.map(jnp.add, state.trained, steps)
-    budget = arena.radius**method.order
-    pull = gamma * (budget - jnp.minimum(distance, MOST_BUDGETS * budget))
-    squares = state.multiplier_squares + pull**2
-    average, averaged = state.average, state.averaged
-    if method.average:
-        averaged = averaged + 1.0
-        average = jax.tree.map(lambda a, p: a + (p - a) / averaged, average, trained)
-    return State(
-        trained=trained,
-        rule=rule,
-        log_multiplier=state.log_multiplier - LOG_STEP * pull / jnp.sqrt(squares + 1e-300),
-        multiplier_squares=squares,
-        curvature=(1.0 - CURVATURE_SHARE) * state.curvature + CURVATURE_SHARE * curvature,
-        average=average,
-        averaged=averaged,
-        steps=state.steps + 1.0,
-    ), Info(cost, distance, gamma)
-
-
-def _over_batch(one: Any, x: Array, y: Array) -> Any:
-    """Return the mean over a batch, or the single answer where there is no batch axis."""
-    if x.ndim == 1:
-        return one(x, y)
-    return jax.tree.map(lambda values: jnp.mean(values, axis=0), jax.vmap(one)(x, y))
-
-
-def run(method: Method, arena: Arena, state: State, X: Array, Y: Array) -> tuple[State, Info]:
-    """Take one step for each entry of X (steps, [batch,] columns) and Y (steps, [batch,] outcomes)."""
-    return jax.lax.scan(lambda s, sample: update(method, arena, s, sample), state, (X, Y))
-
-
-@lru_cache(maxsize=64)
-def compiled_run(method: Method, *, many: bool = False) -> Any:
-    """Return ``run`` compiled for a method; with ``many`` every argument has a leading problem axis."""
-
-    def block(arena: Arena, state: State, X: Array, Y: Array) -> tuple[State, Info]:
-        return run(method, arena, state, X, Y)
-
-    return jax.jit(jax.vmap(block) if many else block)
-
-
-@lru_cache(maxsize=64)
-def compiled_update(method: Method) -> Any:
-    """Return ``update`` compiled for a method."""
-    return jax.jit(lambda arena, state, x, y: update(method, arena, state, (x, y)))
+def trained_parameters(form: GeneralForm, parameters: Parameters) -> Any:
+    """Return parameters in the user's units as arrays by name, in the units of the form."""
+    if isinstance(parameters, LinearParameters) and isinstance(form.policy, Linear):
+        return form.policy.from_user_units(parameters, form.units.tree())
+    assert isinstance(parameters, PolicyParameters)  # of a policy that is not linear
+    return parameters.trained

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.problem import AffineProblem
+from surefoot.ambiguity import WassersteinForm
 from surefoot.typing import FloatArray
 
 # Directions with less than this share of the largest variance are rounding, not data.
@@ -44,27 +44,27 @@ class Canonical:
     projection: FloatArray
     constant: FloatArray
 
-    def parameters(self, problem: AffineProblem, coordinates: FloatArray) -> tuple[FloatArray, float]:
-        """Return (theta, intercept) in the problem's own columns."""
+    def parameters(self, form: WassersteinForm, coordinates: FloatArray) -> tuple[FloatArray, float]:
+        """Return (theta, intercept) in the columns of the form."""
         priced = self.rotation @ coordinates[: self.n_priced]
         unpriced = self.from_basis @ coordinates[self.n_priced :] - self.projection @ priced
-        theta = np.zeros(len(problem.movable))
-        theta[problem.movable] = priced
-        theta[~problem.movable] = unpriced[int(problem.intercept) :]
-        return theta, float(unpriced[0]) if problem.intercept else 0.0
+        theta = np.zeros(len(form.movable))
+        theta[form.movable] = priced
+        theta[~form.movable] = unpriced[int(form.intercept) :]
+        return theta, float(unpriced[0]) if form.intercept else 0.0
 
 
-def canonical(problem: AffineProblem) -> Canonical:
-    """Return the canonical coordinates of a problem with free support."""
-    weights = problem.weights
-    free = bool(problem.movable.all())
-    movable = problem.contexts if free else problem.contexts[:, problem.movable]
-    raw = problem.contexts[:, ~problem.movable]
-    if problem.intercept:
+def canonical(form: WassersteinForm) -> Canonical:
+    """Return the canonical coordinates of a form with free support."""
+    weights = form.weights
+    free = bool(form.movable.all())
+    movable = form.contexts if free else form.contexts[:, form.movable]
+    raw = form.contexts[:, ~form.movable]
+    if form.intercept:
         raw = np.column_stack([np.ones(len(raw)), raw])
     basis, from_basis = _orthonormal(raw, weights)
     projection = from_basis @ ((basis * weights[:, None]).T @ movable)
-    if free and problem.intercept:  # raw is the constant alone: this is centring
+    if free and form.intercept:  # raw is the constant alone: this is centring
         movable = movable - projection
     elif basis.shape[1]:
         movable = movable - raw @ projection

@@ -37,13 +37,18 @@ def _home() -> Path:
 _CACHE = _home() / f"kernels-{_digest()}"
 
 
-def kernel(*, fastmath: bool = False, inline: bool = False) -> Callable[[Any], Any]:
+def kernel(
+    *, fastmath: bool = False, reassociate: bool = False, inline: bool = False
+) -> Callable[[Any], Any]:
     """Return a decorator that compiles a function for speed, without the interpreter lock.
 
     Parameters
     ----------
     fastmath
-        Whether sums may be reordered, which lets them run in parallel lanes. Inputs are finite by then.
+        Whether sums may be reordered, which lets them run in parallel lanes, and all numbers are
+        taken to be finite.
+    reassociate
+        Whether sums may be reordered, and infinities (bounds that are not there) keep their meaning.
     inline
         Whether callers swallow the function whole.
     """
@@ -52,7 +57,8 @@ def kernel(*, fastmath: bool = False, inline: bool = False) -> Callable[[Any], A
         before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
         try:
             how = "always" if inline else "never"
-            return njit(cache=True, nogil=True, fastmath=fastmath, inline=how)(function)
+            flags: Any = {"reassoc", "contract"} if reassociate else fastmath
+            return njit(cache=True, nogil=True, fastmath=flags, inline=how)(function)
         finally:
             config.CACHE_DIR = before
 

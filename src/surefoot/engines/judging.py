@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from surefoot.engines.ascent import Move, better_start, climb, transport
-from surefoot.engines.autodiff import (
+from surefoot.engines.autodiff_steps import (
     FAR_START,
     Arena,
     Array,
-    Method,
+    StepMethod,
     Tree,
     limits_of,
     moved,
@@ -53,7 +53,9 @@ class Verdict(NamedTuple):
     several: Array
 
 
-def judge_row(method: Method, arena: Arena, trained: Tree, gamma: Array, x: Array, y: Array) -> Verdict:
+def judge_row(
+    method: StepMethod, arena: Arena, trained: Tree, gamma: Array, x: Array, y: Array
+) -> Verdict:
     """Ascend from the sample and from its far side, and look at the better end."""
 
     def cost_of(move: Move) -> Array:
@@ -122,7 +124,7 @@ def _largest_curvature(cost_of: Any, move: Move, slopes: Move, inside: Move) -> 
 
 
 @lru_cache(maxsize=64)
-def compiled_judge(method: Method, *, many: bool = False) -> Any:
+def compiled_judge(method: StepMethod, *, many: bool = False) -> Any:
     """Return a compiled ``judge_row`` over rows: (arena, trained, gamma, X, Y) -> Verdict of rows."""
 
     def rows(arena: Arena, trained: Tree, gamma: Array, X: Array, Y: Array) -> Verdict:
@@ -131,7 +133,7 @@ def compiled_judge(method: Method, *, many: bool = False) -> Any:
     return jax.jit(jax.vmap(rows) if many else rows)
 
 
-def slopes_of(method: Method, arena: Arena, trained: Tree, X: Array, Y: Array) -> Array:
+def slopes_of(method: StepMethod, arena: Arena, trained: Tree, X: Array, Y: Array) -> Array:
     """Return the slopes of the cost in each row's context, in units of transport."""
 
     def total(contexts: Array) -> Array:

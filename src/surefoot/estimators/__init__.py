@@ -1,19 +1,17 @@
-"""Estimators: robust policies with the scikit-learn interface."""
+"""Estimators: the scikit-learn face of robust policies."""
 
+from surefoot.ambiguity import Adversary
 from surefoot.estimators.augmentation import Augmentation, ColumnShift
-from surefoot.estimators.base import RobustEstimator
-from surefoot.estimators.centring import Centre
-from surefoot.estimators.learner import AdversarialSample
 from surefoot.estimators.loading import load
 from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
+from surefoot.estimators.radius_selection import RadiusPath
+from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.estimators.robust_newsvendor import RobustNewsvendor
 from surefoot.estimators.robust_policy import RobustPolicy
-from surefoot.estimators.selection import RadiusPath
 
 __all__ = [
-    "AdversarialSample",
+    "Adversary",
     "Augmentation",
-    "Centre",
     "ColumnShift",
     "RadiusPath",
     "RobustEstimator",

@@ -1,17 +1,17 @@
 """What the adversary does to the data: where samples go, along which columns, and what that costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from surefoot.estimators.learner import AdversarialSample, Learner
-from surefoot.estimators.recipe import Recipe
+from surefoot.ambiguity import Adversary
+from surefoot.engines.choice import adversary_of
+from surefoot.engines.engine import Parameters
 from surefoot.exceptions import InvalidInputError
-from surefoot.nominals import Empirical, Nominal
-from surefoot.problem import column_spread
-from surefoot.problem.general import JUDGING_ROWS
-from surefoot.random import rng_for
+from surefoot.nominals import Empirical
+from surefoot.policies import Select
+from surefoot.problem import Problem, column_spread, sampled_rows
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_integer
 
@@ -303,27 +303,16 @@ class Augmentation:
         return "\n".join(lines)
 
 
-def augment(
-    recipe: Recipe,
-    learner: Learner,
-    nominal: Nominal,
-    radius: float,
-    *,
-    centre: Callable[[FloatArray], FloatArray] | None = None,
-) -> Augmentation:
-    """Return what the adversary of a fitted policy does to a nominal.
+def augment(problem: Problem, parameters: Parameters) -> Augmentation:
+    """Return what the adversary of a policy does to the nominal of a problem.
 
     Parameters
     ----------
-    recipe, learner
-        The fitted parts: cost, policy and ball, and the policy's parameters in their geometry.
-    nominal
-        The centre of the ball. Rows are drawn (2,000, always the same) from one that has none.
-    radius
-        Radius of the ball.
-    centre
-        The forecast that the policy corrects, from contexts to (rows, products); the nominal then
-        is one of its errors. Outcomes follow the forecast when contexts move.
+    problem
+        Fitted parts and nominal, at the radius in question. Rows are drawn (2,000, always the same)
+        from a nominal that has none.
+    parameters
+        Those of the policy.
 
     Examples
     --------
@@ -335,28 +324,28 @@ def augment(
     >>> found.binding, abs(found.cost_after / found.worst_case - 1.0) < 1e-3
     (True, True)
     """
-    if not isinstance(nominal, Empirical):
-        drawn = nominal.sample(rng_for(0, "judging rows"), JUDGING_ROWS)
-        nominal = Empirical(*drawn, names=nominal.names)
-    sample = learner.worst_case(nominal, radius)
-    features = recipe.policy.transform(nominal.contexts)
-    on_features, before = replace(recipe.policy, features=None), features[sample.rows]
+    given, policy = problem.nominal, problem.policy
+    nominal = given if isinstance(given, Empirical) else sampled_rows(given)
+    sample = adversary_of(problem.around(nominal), parameters)
+    inputs = policy.inputs(nominal.contexts, nominal.offsets)
+    count = policy.transform(nominal.contexts[:1]).shape[1]
+    features, fixed = inputs[:, :count], inputs[:, count:]
+    on_features, before = replace(policy, features=None), features[sample.rows]
 
     def own(values: FloatArray) -> FloatArray:
         return _own(sample, values, nominal.n_products)
 
-    def forecast(contexts: FloatArray) -> FloatArray | float:
-        return 0.0 if centre is None else own(centre(contexts))
-
     def decisions(contexts: FloatArray) -> FloatArray:
-        return np.asarray(own(on_features.decide(learner.parameters, contexts)) + forecast(contexts))
+        offsets = fixed[sample.rows] if fixed.shape[1] else None
+        return np.asarray(own(on_features.decide(parameters, contexts, offsets)))
 
-    corrections = on_features.decide(learner.parameters, features)
+    decided = on_features.decide(parameters, features, fixed if fixed.shape[1] else None)
+    ball = problem.ball
     return Augmentation(
-        columns=_column_names(recipe, nominal, features.shape[1]),
-        radius=radius,
-        order=recipe.ball.order,
-        cost_before=recipe.cost.mean(corrections, nominal.outcomes, nominal.weights),
+        columns=_column_names(problem, nominal, count),
+        radius=problem.radius,
+        order=getattr(ball, "order", 1),
+        cost_before=problem.cost.mean(decided, nominal.outcomes, nominal.weights),
         cost_after=sample.expected_cost,
         worst_case=sample.value,
         multiplier=sample.multiplier,
@@ -367,16 +356,16 @@ def augment(
         distances=sample.distances,
         contexts_before=before,
         contexts=sample.contexts,
-        outcomes_before=np.asarray(own(nominal.outcomes[sample.rows]) + forecast(before)),
-        outcomes=np.asarray(sample.outcomes + forecast(sample.contexts)),
+        outcomes_before=own(nominal.outcomes[sample.rows]),
+        outcomes=sample.outcomes,
         decisions_before=decisions(before),
         decisions=decisions(sample.contexts),
-        scale=learner.scale,
-        movable=learner.movable,
+        scale=ball.column_scale(np.zeros(count)),
+        movable=~ball.frozen_columns(count),
     )
 
 
-def _own(sample: AdversarialSample, values: FloatArray, n_products: int) -> FloatArray:
+def _own(sample: Adversary, values: FloatArray, n_products: int) -> FloatArray:
     """Return each atom's own product, where products have adversaries of their own."""
     if values.shape[1] == 1:
         return values[:, 0]
@@ -384,11 +373,15 @@ def _own(sample: AdversarialSample, values: FloatArray, n_products: int) -> Floa
     return values[np.arange(len(values)), sample.products] if apart else values
 
 
-def _column_names(recipe: Recipe, nominal: Empirical, count: int) -> tuple[str, ...]:
+def _column_names(problem: Problem, nominal: Empirical, count: int) -> tuple[str, ...]:
     """Return names of columns, or of features if the policy makes some."""
-    if recipe.policy.features is not None:
+    features, names = problem.policy.features, nominal.names
+    if isinstance(features, Select) and features.columns:
+        kept = names or tuple(f"x{j}" for j in range(nominal.n_columns))
+        return tuple(kept[j] for j in features.columns)
+    if features is not None:
         return tuple(f"feature {j}" for j in range(count))
-    return nominal.names or tuple(f"x{j}" for j in range(count))
+    return names or tuple(f"x{j}" for j in range(count))
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:

@@ -1,88 +1,134 @@
 """Which parts of a fitted estimator go into a model file, and how they come back."""
 
-import dataclasses
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surefoot.certificates import Certificate
-from surefoot.estimators.centring import Centre
-from surefoot.estimators.learning import restored_learner
-from surefoot.estimators.persistence import decode, encode
-from surefoot.estimators.selection import RadiusPath
+from surefoot.ambiguity import AmbiguitySet
+from surefoot.engines.stream import why_no_stream
+from surefoot.estimators.model_checks import (
+    check_kinds,
+    check_learning,
+    check_multiplier,
+    check_names,
+    check_parameters,
+)
 from surefoot.exceptions import ModelFileError
+from surefoot.io import pack, read_archive, unpack, write_archive
+from surefoot.nominals import Empirical
+from surefoot.policies import Policy
+from surefoot.problem import Problem
 from surefoot.typing import FloatArray
+from surefoot.validation import check_integer
 
-Parts = tuple[dict[str, Any], dict[str, FloatArray]]
+Parts = tuple[dict[str, Any], dict[str, Any]]
 
 
-def model_parts(estimator: Any) -> Parts:
+def save_model(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator to a file."""
+    write_archive(path, *model_parts(estimator, {}))
+
+
+def model_parts(estimator: Any, arrays: dict[str, Any]) -> Parts:
     """Return header and arrays that say all about a fitted estimator."""
     if estimator._recipe() != estimator._given_recipe:
         raise ModelFileError(
             "The parameters must be those of the fit to be saved, got others: call fit again."
         )
-    header: dict[str, Any] = {
-        "estimator": type(estimator).__name__,
-        "parameters": {
-            name: encode(name, value) for name, value in estimator.get_params(deep=False).items()
-        },
-        "certificate": {
-            name: encode(name, value)
-            for name, value in dataclasses.asdict(estimator.certificate_).items()
-        },
-        "radius": estimator.radius_,
+    problem = estimator.problem_
+    fitted = {
+        "policy": problem.policy,
+        "ball": problem.ball,
+        "asked_ball": estimator._ball,
+        "parameters": estimator.parameters_,
+        "certificate": estimator.certificate_,
+        "multiplier": np.atleast_1d(estimator.multiplier_),
         "converged": estimator.converged_,
         "status": estimator.status_,
         "n_steps": estimator.n_steps_,
-        "policy": encode("policy", estimator._fitted_recipe.policy),
-        "learner": type(estimator._learner).__name__,
         "single": estimator._single,
         "outcomes": estimator._n_outcomes,
         "columns": estimator.n_features_in_,
         "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
+        "radius_path": getattr(estimator, "radius_path_", None),
+        "stream": estimator.stream_arrays(),
     }
-    arrays = estimator._learner.arrays() | {"multiplier": np.atleast_1d(estimator.multiplier_)}
-    if estimator.centre_ is not None:
-        arrays |= estimator.centre_.arrays()
-    path = getattr(estimator, "radius_path_", None)
-    if path is not None:
-        arrays["path_radii"] = path.radii
-        arrays["path_fold_costs"] = path.fold_costs
-        arrays["path_fold_weights"] = path.fold_weights
+    header = {
+        "estimator": type(estimator).__name__,
+        "parameters": packed_parameters(estimator, arrays),
+        "fitted": {name: pack(name, value, arrays) for name, value in fitted.items()},
+    }
     return header, arrays
 
 
-def restore(estimator: Any, header: dict[str, Any], arrays: dict[str, FloatArray]) -> None:
-    """Give an unfitted estimator everything that ``model_parts`` took from a fitted one."""
+def packed_parameters(estimator: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the constructor's parameters of an estimator as JSON."""
+    given = estimator.get_params(deep=False)
+    return {name: pack(name, value, arrays) for name, value in given.items()}
+
+
+def read_model(path: str | Path) -> Parts:
+    """Read a model file, checked for damage."""
+    return read_archive(path)
+
+
+def unfitted(path: Any, header: dict[str, Any], arrays: dict[str, Any], kinds: dict[str, Any]) -> Any:
+    """Return the estimator that a header names, with its parameters."""
+    name = header.get("estimator")
+    if not isinstance(name, str) or name not in kinds:
+        raise ModelFileError(f"{path} must hold {' or '.join(kinds)}, got {name!r}: upgrade Surefoot.")
     try:
-        estimator._single = bool(header["single"])
-        estimator.multiplier_ = estimator._per_product(arrays["multiplier"])
-        estimator.certificate_ = Certificate(
-            **{name: decode(value) for name, value in header["certificate"].items()}
-        )
-        estimator.radius_ = float(header["radius"])
-        estimator.converged_, estimator.status_ = bool(header["converged"]), str(header["status"])
-        estimator.n_steps_, estimator.history_ = int(header["n_steps"]), ()
-        estimator.n_features_in_ = int(header["columns"])
-        if header["names"] is not None:
-            estimator.feature_names_in_ = np.array(header["names"], dtype=object)
-        if "path_radii" in arrays:
-            estimator.radius_path_ = RadiusPath(
-                arrays["path_radii"], arrays["path_fold_costs"], arrays["path_fold_weights"],
-                estimator.radius_,
-            )  # fmt: skip
-        estimator._given_recipe = estimator._recipe()
-        policy = decode(header["policy"])
-        estimator._fitted_recipe = dataclasses.replace(estimator._given_recipe, policy=policy)
-        estimator._n_outcomes = int(header["outcomes"])
-        estimator.centre_ = Centre.restore(estimator._n_outcomes, arrays)
-        learner = restored_learner(
-            header["learner"], estimator._fitted_recipe, estimator.radius_,
-            estimator.n_features_in_, arrays,
-        )  # fmt: skip
-        estimator._learner = learner
-        estimator.parameters_ = estimator._whole(learner.parameters)
-        estimator.scale_, estimator.movable_ = learner.scale, learner.movable
-    except (KeyError, TypeError) as error:
+        parameters = {key: unpack(value, arrays) for key, value in header["parameters"].items()}
+        return kinds[name](**parameters)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
+
+
+def restore(estimator: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Give an unfitted estimator everything that ``model_parts`` took from a fitted one, checked."""
+    try:
+        fitted = {name: unpack(value, arrays) for name, value in header["fitted"].items()}
+        _restore(estimator, fitted)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(f"The model file lacks a part that it must have: {error}.") from error
+
+
+def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
+    check_kinds(fitted)
+    columns, outcomes, names = fitted["columns"], fitted["outcomes"], fitted["names"]
+    policy, ball = fitted["policy"], fitted["ball"]
+    check_names(names, columns)
+    estimator._given_recipe = estimator._recipe()
+    check_integer("random_state", estimator.random_state, at_least=0)
+    row = Empirical(_inside(ball, columns, policy), np.zeros((1, outcomes)), names=names)
+    estimator.problem_ = Problem(estimator._given_recipe.cost, policy, row, ball)
+    check_parameters(estimator.problem_, fitted["parameters"])
+    check_parameters(replace(estimator.problem_, ball=fitted["asked_ball"]), fitted["parameters"])
+    estimator.parameters_, estimator._ball = fitted["parameters"], fitted["asked_ball"]
+    estimator._certificate = fitted["certificate"]
+    estimator._n_outcomes, estimator._single = outcomes, fitted["single"]
+    estimator.radius_ = ball.size
+    estimator.converged_, estimator.status_ = fitted["converged"], fitted["status"]
+    estimator.n_steps_, estimator.history_ = fitted["n_steps"], ()
+    estimator.n_features_in_ = columns
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    if fitted["radius_path"] is not None:
+        estimator.radius_path_ = fitted["radius_path"]
+    check_multiplier(fitted["multiplier"], estimator.problem_.cost.n_decisions(outcomes))
+    estimator._multiplier = estimator._per_product(fitted["multiplier"])
+    if why_no_stream(estimator._ball) is None:
+        check_learning(estimator, columns, fitted["stream"])
+        estimator._stream_arrays = fitted["stream"]
+
+
+def _inside(ball: AmbiguitySet, columns: int, policy: Policy) -> FloatArray:
+    """Return a row of contexts that lies in the support of a set."""
+    row = np.zeros((1, columns))
+    if ball.support is None or policy.features is not None:
+        return row
+    return np.clip(row, *ball.support.arrays(columns))

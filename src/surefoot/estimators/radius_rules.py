@@ -42,9 +42,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from surefoot.ambiguity import WassersteinForm
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
-from surefoot.problem import AffineProblem, Problem, affine_problems, general_problem, why_not_affine
+from surefoot.problem import Problem, affine_forms, general_form, why_not_affine
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_choice, check_integer, check_number
@@ -137,24 +138,24 @@ def ruled_radius(
     )
 
 
-def net_columns(problem: AffineProblem) -> FloatArray:
+def net_columns(form: WassersteinForm) -> FloatArray:
     """Return movable columns net of what costs nothing to balance: intercept and frozen columns.
 
     Shape (rows, movable columns): the residuals of a weighted least squares fit.
     """
-    movable = problem.contexts[:, problem.movable]
-    free = problem.contexts[:, ~problem.movable]
-    if problem.intercept:
-        movable, free = (part - problem.weights @ part for part in (movable, free))
+    movable = form.contexts[:, form.movable]
+    free = form.contexts[:, ~form.movable]
+    if form.intercept:
+        movable, free = (part - form.weights @ part for part in (movable, free))
         free = np.column_stack([np.ones(len(free)), free])
     if free.shape[1] == 0:
         return movable
-    root = np.sqrt(problem.weights)[:, None]
+    root = np.sqrt(form.weights)[:, None]
     fitted = np.linalg.lstsq(root * free, root * movable, rcond=None)[0]
     return np.asarray(movable - free @ fitted)
 
 
-def score_distance(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
+def score_distance(form: WassersteinForm, slopes: FloatArray) -> FloatArray:
     r"""Return how far mass must move to cancel the score of given slopes without crossing the kink.
 
     .. math:: |\sum_i w_i u_i \tilde x_i| / C, \quad
@@ -162,54 +163,65 @@ def score_distance(problem: AffineProblem, slopes: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    problem
-        One product, in scaled units.
+    form
+        One product.
     slopes
         u, shape (..., rows), in {-b, h}.
 
     Returns
     -------
     array of shape (...)
-        Distances in units of the ball. The mean slope is zero where the intercept is free.
+        Distances in the units of the form. The mean slope is zero where the intercept is free.
     """
-    weighted = problem.weights[:, None] * net_columns(problem)
+    weighted = form.weights[:, None] * net_columns(form)
     if weighted.shape[1] > weighted.shape[0]:  # lengths are kept by the triangular factor
         weighted = np.asarray(np.linalg.qr(weighted.T, mode="r")).T
     sizes = np.linalg.norm(slopes @ weighted, axis=-1)
-    constant: FloatArray | float = problem.slope_constant
-    if problem.order == 2 and not problem.intercept:
-        up, down = problem.pieces.up, problem.pieces.down
-        constant = np.sqrt(up * down + (up - down) * (slopes @ problem.weights))
+    constant: FloatArray | float = form.slope_constant
+    if form.order == 2 and not form.intercept:
+        up, down = form.pieces.up, form.pieces.down
+        constant = np.sqrt(up * down + (up - down) * (slopes @ form.weights))
     return np.asarray(sizes / constant)
 
 
-def profile_distances(problem: AffineProblem, draws: int, rng: np.random.Generator) -> FloatArray:
+def profile_distances(form: WassersteinForm, draws: int, rng: np.random.Generator) -> FloatArray:
     """Simulate, given the contexts, how far the best policy's score is from zero; shape (draws,)."""
-    up, down = problem.pieces.up, problem.pieces.down
-    rows = len(problem.weights)
+    up, down = form.pieces.up, form.pieces.down
+    rows = len(form.weights)
     if rows > NORMAL_FROM:
-        spread = np.linalg.svd(problem.weights[:, None] * net_columns(problem), compute_uv=False)
+        spread = np.linalg.svd(form.weights[:, None] * net_columns(form), compute_uv=False)
         normals = rng.standard_normal((draws, len(spread)))
-        return np.asarray(np.sqrt(normals**2 @ spread**2) * problem.pieces.geometric
-                          / problem.slope_constant)  # fmt: skip
+        return np.asarray(np.sqrt(normals**2 @ spread**2) * form.pieces.geometric
+                          / form.slope_constant)  # fmt: skip
     piece = max(1, DRAWN_NUMBERS // rows)
     found = []
     for begin in range(0, draws, piece):
-        covered = rng.random((min(piece, draws - begin), rows)) < problem.pieces.quantile
-        found.append(score_distance(problem, np.where(covered, up, -down)))
+        covered = rng.random((min(piece, draws - begin), rows)) < form.pieces.quantile
+        found.append(score_distance(form, np.where(covered, up, -down)))
     return np.concatenate(found)
+
+
+def transport_forms(problem: Problem, what: str, *, merge: bool = False) -> tuple[WassersteinForm, ...]:
+    """Return the forms of an affine problem in a Wasserstein ball, or refuse it by name."""
+    reason = why_not_affine(problem)
+    if reason is not None:
+        raise UnsupportedProblemError(f"{what}: {reason}.")
+    forms = affine_forms(problem, merge=merge)
+    kept = tuple(form for form in forms if isinstance(form, WassersteinForm))
+    if len(kept) < len(forms) or not all(form.pieces.two for form in kept):
+        raise UnsupportedProblemError(
+            f"{what}: it needs a WassersteinBall and a cost of two lines, got {problem.ball!r} and "
+            f"{problem.cost!r}."
+        )
+    return kept
 
 
 def _profile(
     problem: Problem, nominal: Empirical, confidence: float, draws: int, seed: int
 ) -> RuledRadius:
     del nominal  # the affine form has its rows
-    reason = why_not_affine(problem)
-    if reason is not None:
-        raise UnsupportedProblemError(
-            f"radius='profile' has no rule for this problem: {reason}; use 'auto' or a number."
-        )
-    products = affine_problems(problem, merge=False)
+    what = "radius='profile' has no rule for this problem, use 'auto' or a number"
+    products = transport_forms(problem, what)
     # Products share contexts and may share noise; at level alpha / m each, all hold together.
     level = 1.0 - (1.0 - confidence) / len(products)
     needed = math.ceil(1.0 / (1.0 - level) - 1e-9)  # fewer draws have no such order statistic
@@ -221,8 +233,8 @@ def _profile(
     draws = max(draws, needed)
     rank = min(math.ceil(level * (draws + 1) - 1e-9), draws)
     radius = 0.0
-    for j, product in enumerate(products):
-        distances = profile_distances(product, draws, rng_for(seed, "profile", j))
+    for j, form in enumerate(products):
+        distances = profile_distances(form, draws, rng_for(seed, "profile", j)) * form.column_unit
         radius = max(radius, float(np.partition(distances, rank - 1)[rank - 1]))
     every = "of every product " if len(products) > 1 else ""
     statement = (
@@ -232,7 +244,7 @@ def _profile(
     return RuledRadius("profile", radius, confidence, statement, tuple(_profile_warnings(products)))
 
 
-def _profile_warnings(products: tuple[AffineProblem, ...]) -> list[str]:
+def _profile_warnings(products: tuple[WassersteinForm, ...]) -> list[str]:
     found = []
     if any(product.boxed for product in products):
         found.append(
@@ -300,15 +312,23 @@ def _paper_warnings(problem: Problem, points: FloatArray, diameter: float, radiu
         )
     if radius >= diameter:
         found.append(f"the rule is for radii below the diameter {diameter:.3g}, got {radius:.3g}")
-    if why_not_affine(problem) is None:
-        products = affine_problems(problem)
-        largest = max(product.collapse_radius() for product in products)
-        if radius >= largest and all(product.collapses for product in products):
-            found.append(
-                f"the radius {radius:.3g} is not below rho_max = {largest:.3g}: the policy is constant"
-            )
+    collapse = _collapse(problem)
+    if collapse is not None and radius >= collapse:
+        found.append(
+            f"the radius {radius:.3g} is not below rho_max = {collapse:.3g}: the policy is constant"
+        )
     found.append("the theorem behind the rule does not hold: prefer 'auto' or 'profile'")
     return found
+
+
+def _collapse(problem: Problem) -> float | None:
+    """Return the radius from which on the best policy is constant, or None where there is none."""
+    try:
+        forms = transport_forms(problem, "collapse")
+    except UnsupportedProblemError:
+        return None
+    exact = all(form.collapses for form in forms)
+    return max(form.largest_radius * form.column_unit for form in forms) if exact else None
 
 
 def transport_geometry(problem: Problem, seed: int = 0) -> tuple[FloatArray, float]:
@@ -318,8 +338,8 @@ def transport_geometry(problem: Problem, seed: int = 0) -> tuple[FloatArray, flo
     the ball adds both parts, and the Euclidean distance is a lower bound). D is the diagonal of the
     ball's box, or the largest distance between two rows without one.
     """
-    form = general_problem(problem, seed)
-    points = (form.contexts / form.scale)[:, form.movable]
+    form = general_form(problem, seed)
+    points = (form.contexts / form.scale)[:, form.movable]  # offsets do not move
     sides = ((form.upper - form.lower) / form.scale)[form.movable]
     if form.outcomes_move:
         price = form.outcome_cost if form.order == 1 else math.sqrt(form.outcome_cost)

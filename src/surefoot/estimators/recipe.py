@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surefoot.ambiguity import WassersteinBall
+from surefoot.ambiguity import AmbiguitySet
 from surefoot.costs import Cost
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts import Forecaster
-from surefoot.nominals import Nominal
+from surefoot.forecasts import Forecaster, Question, centred
+from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import Policy
 from surefoot.problem import Problem
 from surefoot.solvers import Solver
@@ -17,12 +17,12 @@ from surefoot.validation import check_instance
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parts of a problem, before there are data."""
+    """The parts of a problem, before there are data; no solver is the quickest that can certify."""
 
     cost: Cost
     policy: Policy
-    ball: WassersteinBall
-    solver: Solver
+    ball: AmbiguitySet
+    solver: Solver | None = None
     nominal: Nominal | None = None
     forecaster: Forecaster | None = None
 
@@ -30,8 +30,9 @@ class Recipe:
         """Return the recipe after refusing parts of the wrong kind by name."""
         check_instance("cost_function", self.cost, Cost, "a cost such as Newsvendor(1.0, 0.2)")
         check_instance("policy", self.policy, Policy, "a policy such as Linear()")
-        check_instance("ball", self.ball, WassersteinBall, "a WassersteinBall")
-        check_instance("solver", self.solver, Solver, "a solver such as DASGD()")
+        check_instance("ball", self.ball, AmbiguitySet, "a WassersteinBall")
+        if self.solver is not None:
+            check_instance("solver", self.solver, Solver, "a solver such as DASGD() or None")
         if self.nominal is not None:
             check_instance(
                 "nominal", self.nominal, Nominal, "a nominal such as Empirical(X, y), 'auto' or None"
@@ -42,9 +43,19 @@ class Recipe:
         """Return the recipe with the policy's feature map fitted."""
         return replace(self, policy=self.policy.fitted(contexts))
 
-    def problem(self, nominal: Nominal, radius: float) -> Problem:
-        """Return the problem at a radius."""
-        return Problem(self.cost, self.policy, nominal, replace(self.ball, radius=radius))
+    def question(self, nominal: Nominal, seed: int) -> Question:
+        """Return the problem around a nominal, around a forecast if the recipe asks for one."""
+        if self.forecaster is None:
+            problem = Problem(self.cost, self.policy, nominal, self.ball.at(0.0))
+            rows = nominal.distinct() if isinstance(nominal, Empirical) else nominal
+            return Question(problem, problem.around(rows))
+        if self.ball.radius in self.ball.rules[1:]:
+            raise InvalidInputError(
+                f"nominal must be None beside radius={self.ball.radius!r}, which speaks of "
+                "independent rows and not of errors of a forecast, got a forecast."
+            )
+        assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
+        return centred(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
 
 
 def nominal_parts(given: Any) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
-from surefoot.estimators.base import RobustEstimator
 from surefoot.estimators.recipe import Recipe, nominal_parts
+from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear
-from surefoot.solvers import DASGD, Solver
+from surefoot.solvers import Solver
 
 
 class RobustNewsvendor(RobustEstimator):
@@ -37,7 +37,7 @@ class RobustNewsvendor(RobustEstimator):
     frozen
         Columns (names or positions) that an adversary cannot move: categories, calendar flags.
     solver
-        None is ``DASGD()``.
+        None is the quickest that can certify: ``PrimalDual()`` where it can, else ``DASGD()``.
     random_state
         A whole number; the fit depends on it and on the data alone.
 
@@ -83,6 +83,6 @@ class RobustNewsvendor(RobustEstimator):
             cost=Newsvendor(self.backorder, self.holding),
             policy=Linear(intercept=self.intercept),
             ball=WassersteinBall(self.radius, order=self.order, frozen=self.frozen),
-            solver=DASGD() if self.solver is None else self.solver,
+            solver=self.solver,
             **nominal_parts(None if own else self.nominal),
         ).checked()

@@ -2,14 +2,14 @@
 
 from typing import cast
 
-from surefoot.ambiguity import WassersteinBall
+from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import Cost
-from surefoot.estimators.base import RobustEstimator
 from surefoot.estimators.recipe import Recipe, nominal_parts
+from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear, Policy
-from surefoot.solvers import DASGD, Solver
+from surefoot.solvers import Solver
 
 
 class RobustPolicy(RobustEstimator):
@@ -27,7 +27,7 @@ class RobustPolicy(RobustEstimator):
     ball
         Which distributions to withstand; None is ``WassersteinBall(radius="auto", order=2)``.
     solver
-        None is ``DASGD()``.
+        None is the quickest that can certify: ``PrimalDual()`` where it can, else ``DASGD()``.
     nominal
         The centre of the ball; None is the empirical distribution of the data given to ``fit``.
         "auto" (or a ``Forecaster`` with options of your own) forecasts the outcome first, and the
@@ -42,7 +42,10 @@ class RobustPolicy(RobustEstimator):
     certificate_
         Bounds on the worst case with ``upper``, ``lower``, ``gap``, ``kind`` and ``message``.
     converged_, status_
-        Whether the certified gap is within tolerance, and a sentence that says so.
+        Whether the certified gap is within tolerance (None where no lower bound is known), and a
+        sentence that says which solver ran and how it ended.
+    problem_
+        The question in the units of the fit.
     radius_path_
         What cross-validation saw, when the radius is "auto".
 
@@ -65,7 +68,7 @@ class RobustPolicy(RobustEstimator):
         cost_function: Cost | None = None,
         policy: Policy | None = None,
         *,
-        ball: WassersteinBall | None = None,
+        ball: AmbiguitySet | None = None,
         solver: Solver | None = None,
         nominal: Nominal | Forecaster | str | None = None,
         random_state: int = 0,
@@ -82,7 +85,7 @@ class RobustPolicy(RobustEstimator):
             cost=cast(Cost, self.cost_function),  # refused below if it is missing
             policy=Linear() if self.policy is None else self.policy,
             ball=WassersteinBall("auto") if self.ball is None else self.ball,
-            solver=DASGD() if self.solver is None else self.solver,
+            solver=self.solver,
             **nominal_parts(self.nominal),
         )
         return recipe.checked()

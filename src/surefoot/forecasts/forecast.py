@@ -1,15 +1,18 @@
 """A learned forecast: a constant, a linear part, a smooth part and trees, added up."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts.trees import Trees
+from surefoot.io import register
 from surefoot.typing import FloatArray
+from surefoot.validation import check_array, check_instance, check_number
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class SmoothPart:
     r"""sum_k beta_k exp(-|x - c_k|_1 / l) in standard deviations of the columns that vary.
@@ -28,6 +31,12 @@ class SmoothPart:
     coefficients: FloatArray
     length: float
 
+    def __post_init__(self) -> None:
+        """Check shapes and numbers."""
+        check_array("coefficients", self.coefficients, (len(self.coefficients),))
+        check_array("centres", self.centres, (len(self.coefficients), np.shape(self.centres)[-1]))
+        check_number("length", self.length, above=0)
+
     def __call__(self, scaled: FloatArray) -> FloatArray:
         """Return the values at contexts in standard deviations."""
         return np.asarray(
@@ -39,6 +48,7 @@ class SmoothPart:
         return SmoothPart(self.centres, share * self.coefficients, self.length)
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Forecast:
     """The expected outcome of one product, given a context.
@@ -62,6 +72,25 @@ class Forecast:
     smooth: SmoothPart | None = None
     trees: Trees | None = None
 
+    def __post_init__(self) -> None:
+        """Check that the parts speak of the same columns."""
+        check_number("constant", self.constant)
+        for name in ("theta", "mean"):
+            check_array(name, getattr(self, name), (len(self.theta),))
+        if np.shape(self.spread) != (len(self.theta),) or not (self.spread > 0.0).all():
+            raise InvalidInputError(f"spread must be positive in every column, got {self.spread}.")
+        kept = int(np.isfinite(self.spread).sum())
+        check_instance("smooth", self.smooth, SmoothPart | None, "a SmoothPart or None")
+        check_instance("trees", self.trees, Trees | None, "Trees or None")
+        if self.smooth is not None and self.smooth.centres.shape[1] != kept:
+            raise InvalidInputError(
+                f"centres must have {kept} columns, got {self.smooth.centres.shape[1]}."
+            )
+        if self.trees is not None and self.trees.feature.max(initial=0) >= max(kept, 1):
+            raise InvalidInputError(
+                f"trees must ask for one of {kept} columns, got {self.trees.feature.max()}."
+            )
+
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the forecast of each row, shape (rows,)."""
         return np.asarray(contexts @ self.theta + self.intercept + self.bend(contexts))
@@ -81,33 +110,3 @@ class Forecast:
             if part is not None:
                 value += part(scaled)
         return value
-
-    def arrays(self) -> dict[str, FloatArray]:
-        """Return all that a file needs to hold."""
-        arrays: dict[str, FloatArray] = {
-            "constant": np.array([self.constant]),
-            "theta": self.theta,
-            "mean": self.mean,
-            "spread": self.spread,
-        }
-        if self.smooth is not None:
-            arrays["centres"] = self.smooth.centres
-            arrays["weights"] = self.smooth.coefficients
-            arrays["length"] = np.array([self.smooth.length])
-        if self.trees is not None:
-            arrays |= {field.name: getattr(self.trees, field.name) for field in fields(self.trees)}
-        return arrays
-
-    @classmethod
-    def restore(cls, arrays: dict[str, FloatArray]) -> Self:
-        """Return the forecast that ``arrays`` describes."""
-        smooth = trees = None
-        if "centres" in arrays:
-            smooth = SmoothPart(arrays["centres"], arrays["weights"], float(arrays["length"][0]))
-        if "threshold" in arrays:
-            table: dict[str, Any] = {field.name: arrays[field.name] for field in fields(Trees)}
-            trees = Trees(**table)
-        return cls(
-            float(arrays["constant"][0]), arrays["theta"], arrays["mean"], arrays["spread"],
-            smooth, trees,
-        )  # fmt: skip

@@ -12,6 +12,7 @@ from surefoot.forecasts.forecast import Forecast, SmoothPart
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
 from surefoot.forecasts.trees import grow
+from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_flag
@@ -64,6 +65,7 @@ class _Part:
     evidence: float = 0.0
 
 
+@register
 @dataclass(frozen=True)
 class Forecaster:
     r"""How the default nominal forecasts outcomes.
@@ -88,7 +90,7 @@ class Forecaster:
     >>> from surefoot.costs import Pieces
     >>> from surefoot.datasets import synthetic
     >>> data = synthetic(n=60, s=20, seed=0)
-    >>> honest = Forecaster().fit(data.X, data.y, None, Pieces(up=0.2, down=1.0), seed=0)
+    >>> honest = Forecaster().fit(data.X, data.y, None, Pieces.kinked(up=0.2, down=1.0), seed=0)
     >>> errors = data.y_test - honest.forecast(data.X_test)
     >>> bool(errors.std() < 0.9 * data.y_test.std())
     True

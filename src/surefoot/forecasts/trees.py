@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts.rows import Rows
+from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import check_array
 
 # More trees swing less from seed to seed; where they are slow to grow, or rows so few that they
 # swing anyhow, there are fewer.
@@ -22,6 +25,7 @@ MOST_ROWS_OF_A_TREE = 2_000
 PIECE = 4096
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Trees:
     """All trees in one table of nodes; a leaf is its own child.
@@ -41,6 +45,23 @@ class Trees:
     above: IntArray
     value: FloatArray
     roots: IntArray
+
+    def __post_init__(self) -> None:
+        """Check that every branch leads forward to a node there is."""
+        nodes = np.arange(len(self.value))
+        for name in ("feature", "below", "above"):
+            check_array(name, getattr(self, name), nodes.shape, int)
+        check_array("roots", self.roots, (len(self.roots),), int)
+        for name in ("threshold", "value"):
+            check_array(name, getattr(self, name), nodes.shape)
+        children = np.stack([self.below, self.above])
+        leaf = (children == nodes).all(axis=0)
+        forward = (children > nodes).all(axis=0) & (children < len(nodes)).all(axis=0)
+        rooted = (self.roots >= 0) & (self.roots < len(nodes))
+        if not ((leaf | forward).all() and rooted.all() and (self.feature >= 0).all()):
+            raise InvalidInputError(
+                "below, above, roots and feature must lead forward through the nodes, got others."
+            )
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the sum over trees for each row."""

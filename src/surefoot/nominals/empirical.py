@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
 from surefoot.nominals.parts import column_names, count, sizes
-from surefoot.typing import ArrayLike, FloatArray
+from surefoot.typing import ArrayLike, FloatArray, IntArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
 
 def _merge_equal_rows(
     contexts: FloatArray, outcomes: FloatArray, masses: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Order rows by value, join equal rows and add their masses.
+) -> tuple[IntArray, FloatArray]:
+    """Order rows by value, join equal rows; return the rows that stay and the sums of their masses.
 
     Masses are the weights before they are scaled: whole numbers add up without rounding, so a row
     repeated k times and a row of weight k are the same thing to the last bit, and the order in which
@@ -27,18 +28,18 @@ def _merge_equal_rows(
     tied[1:] |= first[1:] == first[:-1]
     tied[:-1] |= first[1:] == first[:-1]
     if not tied.any():
-        return contexts[order], outcomes[order], masses[order]
+        return order, masses[order]
     rows = order[tied]
     # Masses come last, so that those of equal rows are always added in one order.
     keys = np.column_stack([outcomes[rows], contexts[rows], masses[rows]])
     order[tied] = rows[np.lexsort(keys.T[::-1])]
-    contexts, outcomes, masses = contexts[order], outcomes[order], masses[order]
+    contexts, outcomes = contexts[order], outcomes[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (outcomes[1:] != outcomes[:-1]).any(axis=1) | (contexts[1:] != contexts[:-1]).any(
         axis=1
     )
     starts = np.flatnonzero(fresh)
-    return contexts[starts], outcomes[starts], np.add.reduceat(masses, starts)
+    return order[starts], np.add.reduceat(masses[order], starts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +56,9 @@ class Empirical(Nominal):
         Non-negative, one per row; None means equal weights. Weights are scaled to sum to one.
     names
         Column names; None takes those of a data frame.
+    offsets
+        Shape of the outcomes: what the fixed part of a policy (its ``offset``) is taken to say of each
+        row, for example a forecast that had not seen the row. None: the policy is asked.
 
     Examples
     --------
@@ -69,6 +73,7 @@ class Empirical(Nominal):
     weights: FloatArray
     masses: FloatArray
     weighted: bool
+    offsets: FloatArray | None
     names: tuple[str, ...] | None
 
     def __init__(
@@ -78,6 +83,7 @@ class Empirical(Nominal):
         sample_weight: ArrayLike | None = None,
         *,
         names: Sequence[str] | None = None,
+        offsets: ArrayLike | None = None,
     ) -> None:
         columns = getattr(contexts, "columns", None) if names is None else names
         X = context_matrix("X", contexts)
@@ -88,6 +94,14 @@ class Empirical(Nominal):
             "weights": masses / masses.sum(),
             "masses": masses,
         }
+        if offsets is not None:
+            arrays["offsets"] = outcome_matrix("offsets", offsets, len(X))
+            if arrays["offsets"].shape != arrays["outcomes"].shape:
+                raise InvalidInputError(
+                    f"offsets must be of the shape of y {arrays['outcomes'].shape}, "
+                    f"got {arrays['offsets'].shape}."
+                )
+        object.__setattr__(self, "offsets", None)
         for key, array in arrays.items():
             array.flags.writeable = False  # a checked copy: the user's own array stays theirs
             object.__setattr__(self, key, array)
@@ -115,10 +129,24 @@ class Empirical(Nominal):
         rows = rng.choice(len(self.weights), size=size, p=self.weights)
         return self.contexts[rows], self.outcomes[rows]
 
+    def take(self, rows: IntArray, masses: FloatArray | None = None) -> "Empirical":
+        """Return some rows, in the order asked for, with their own masses or with given ones."""
+        masses = self.masses[rows] if masses is None else np.broadcast_to(masses, len(rows))
+        offsets = None if self.offsets is None else self.offsets[rows]
+        return Empirical(
+            self.contexts[rows], self.outcomes[rows], masses, names=self.names, offsets=offsets
+        )
+
     def distinct(self) -> "Empirical":
-        """Return the same distribution with ordered, distinct rows of positive weight."""
-        kept = self.weights > 0
-        X, y, masses = self.contexts, self.outcomes, self.masses
-        if not kept.all():
-            X, y, masses = X[kept], y[kept], masses[kept]
-        return Empirical(*_merge_equal_rows(X, y, masses))
+        """Return the same distribution with ordered, distinct rows of positive weight.
+
+        Rows are ordered by what a policy has to decide about: outcomes, less offsets if there are any.
+        """
+        kept = np.flatnonzero(self.weights > 0)
+        X, y, masses = self.contexts[kept], self.outcomes[kept], self.masses[kept]
+        offsets = None if self.offsets is None else self.offsets[kept]
+        if offsets is None:
+            rows, masses = _merge_equal_rows(X, y, masses)
+            return Empirical(X[rows], y[rows], masses, names=self.names)
+        rows, masses = _merge_equal_rows(np.hstack([X, offsets]), y - offsets, masses)
+        return Empirical(X[rows], y[rows], masses, names=self.names, offsets=offsets[rows])

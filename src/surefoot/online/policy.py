@@ -1,6 +1,5 @@
 """A policy that decides first and learns when the outcome is known, one sample at a time."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -8,10 +7,13 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
-from surefoot.estimators.base import RobustEstimator
-from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError
+from surefoot.engines.choice import why_no_stream
+from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
+from surefoot.estimators import RobustEstimator
+from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError, warn_user
 from surefoot.online.columns import Column, Columns
 from surefoot.online.contexts import (
+    array_columns,
     has_text,
     is_frame,
     new_columns,
@@ -22,17 +24,15 @@ from surefoot.online.contexts import (
     spread_out,
 )
 from surefoot.online.drift import Restart, Window
-from surefoot.online.learners import refuse_impossible
+from surefoot.online.first_rows import START_ROWS
+from surefoot.online.following import Following
 from surefoot.online.memory import Memory, Pending
-from surefoot.online.progress import Progress
 from surefoot.online.settings import Settings, refuse_difference
-from surefoot.online.start import START_ROWS
-from surefoot.online.steps import AdaptiveStep, DecayingRadius, StepRule
-from surefoot.online.warm import FittedModel
 from surefoot.policies import Linear, Policy
 from surefoot.typing import FloatArray
+from surefoot.validation import check_instance
 
-FORMAT, FORMAT_VERSION = "surefoot-online", 1
+FORMAT, FORMAT_VERSION = "surefoot-online", 2
 
 
 class OnlinePolicy:
@@ -46,9 +46,11 @@ class OnlinePolicy:
     and cost through the general engine (JAX). What is kept does not grow with the stream.
 
     The first 16 samples are kept and decided on by the best constant decision; then learning starts
-    where ``fit`` would start. Columns are scaled by their running mean and standard deviation.
-    Parameters are in the user's units, so a change of the scale moves no decision (a general policy
-    keeps the units of its first samples; distances follow the running scale).
+    where ``fit`` would start. Columns are scaled by their running mean and standard deviation. A
+    value far outside what its column has shown (beyond its range and six standard deviations) is
+    taken as the nearest that is not; ``n_cut`` counts such values. Parameters are in the user's
+    units, so a change of the scale moves no decision (a general policy keeps the units of its first
+    samples; distances follow the running scale).
 
     Keys of a context are columns:
 
@@ -122,7 +124,7 @@ class OnlinePolicy:
         )
         self._columns = Columns(self.settings.memory.columns)
         self._pending = Pending(self.settings.memory.pending)
-        self._progress = Progress(self.settings)
+        self._following = Following(self.settings)
         self._outcomes: int | None = None
         self._single = True
 
@@ -139,7 +141,8 @@ class OnlinePolicy:
         """Return a policy that goes on from a fitted ``RobustPolicy`` or ``RobustNewsvendor``.
 
         It starts at the model's parameters, scale and radius, with steps as small as if the model's
-        rows had been learned one by one. The model itself is not changed.
+        rows had been learned one by one. Decisions are the model's up to rounding, except that contexts
+        far outside the rows seen are cut to their range. The model itself is not changed.
 
         Examples
         --------
@@ -148,29 +151,46 @@ class OnlinePolicy:
         >>> data = synthetic(n=50, s=3, seed=0)
         >>> model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
         >>> policy = OnlinePolicy.from_model(model)
-        >>> bool((policy.decide(data.X) == model.predict(data.X)).all())
+        >>> bool(abs(policy.decide(data.X) - model.predict(data.X)).max() < 1e-12)
         True
         """
-        fitted = FittedModel.of(model)
+        check_instance("model", model, RobustEstimator, "a fitted RobustPolicy or RobustNewsvendor")
+        if not hasattr(model, "parameters_"):
+            raise InvalidInputError(f"model must be fitted, got {model!r} before fit.")
+        window = 0.0 if drift is None else float(drift.window)
+        told = model.stream_options(radius, step, window)
         policy = cls(
-            fitted.cost, fitted.policy, ball=fitted.ball, radius=radius, step=step, drift=drift,
+            told.cost, told.policy, ball=told.ball, radius=radius, step=step, drift=drift,
             memory=memory, random_state=model.random_state,
         )  # fmt: skip
-        policy._columns.refuse_excess(fitted.columns)
-        policy._columns = policy._columns.with_new(fitted.columns)
-        policy._progress.learner = fitted.learner(policy.settings)
-        policy._outcomes, policy._single = fitted.n_outcomes, fitted.single
+        names = getattr(model, "feature_names_in_", None)
+        columns: list[Column] = array_columns(model.n_features_in_)
+        if names is not None:
+            columns = [(str(name), None) for name in names]
+        policy._columns.refuse_excess(columns)
+        policy._columns = policy._columns.with_new(columns)
+        policy._following.stream = model.new_stream(told)
+        policy._outcomes, policy._single = model.n_outcomes, model.single
         return policy
 
     @property
     def n_rows(self) -> int:
         """Samples learned so far."""
-        return self._progress.rows
+        return self._following.rows
 
     @property
     def n_restarts(self) -> int:
         """How often a rise of the costs was found."""
-        return self._progress.restarts
+        return self._following.restarts
+
+    @property
+    def n_cut(self) -> dict[str, int]:
+        """How many values of each column were taken as the nearest ordinary one; none is left out."""
+        stream = self._following.stream
+        if stream is None:
+            return {}
+        counts = stream.columns["cut"].astype(int).tolist()
+        return {name: n for name, n in zip(self.columns, counts, strict=True) if n}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -193,7 +213,7 @@ class OnlinePolicy:
         -------
         A float, or an array with one number per product.
         """
-        z = self._progress.decide_row(self._columns.row(x))
+        z = self._following.decide_row(self._columns.row(x))
         answer = float(z[0]) if self._single else z
         return (answer, self._pending.keep(x, z.tolist())) if tracked else answer
 
@@ -206,7 +226,7 @@ class OnlinePolicy:
             if len(self._columns):
                 new_columns(names, rows.shape[1], self._columns)
                 rows = spread_out(names, rows, self._columns)
-        return self._shaped(self._progress.decide(rows))
+        return self._shaped(self._following.decide(rows))
 
     def _shaped(self, decisions: FloatArray) -> FloatArray:
         return decisions[:, 0] if self._single else decisions
@@ -284,7 +304,9 @@ class OnlinePolicy:
     def _check_products(self, products: int) -> None:
         """Refuse another number of products than before."""
         if self._outcomes is None:
-            refuse_impossible(self.settings, products)
+            reason = why_no_stream(self.settings.stream_options, products)
+            if reason is not None:
+                raise InvalidInputError(f"the stream must have a best policy, got none: {reason}.")
         elif products != self._outcomes:
             raise InvalidInputError(
                 f"y must have {self._outcomes} product{'s'[: self._outcomes > 1]} as before, "
@@ -295,13 +317,12 @@ class OnlinePolicy:
         """Return the columns with new ones, where the policy can still take them."""
         if not new:
             return self._columns
-        if self._progress.takes_new_columns:
+        if self._following.takes_new_columns:
             return self._columns.with_new(new)
-        warnings.warn(
+        warn_user(
             f"The key {new[0][0]!r} is new and will be ignored: only a Linear policy without features "
             f"takes new columns after the first {START_ROWS} samples.",
             DataWarning,
-            stacklevel=3,
         )
         return self._columns
 
@@ -309,7 +330,7 @@ class OnlinePolicy:
         self, columns: Columns, rows: FloatArray, outcomes: FloatArray, single: bool, made: Any = None
     ) -> FloatArray:
         """Learn checked rows, and only then remember their columns and shape."""
-        decided = self._progress.learn(columns, len(self._columns), rows, outcomes, made)
+        decided = self._following.learn(columns, len(self._columns), rows, outcomes, made)
         self._columns = columns
         if self._outcomes is None:
             self._outcomes = outcomes.shape[1]
@@ -321,7 +342,7 @@ class OnlinePolicy:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that was learned: plain values (as JSON holds them), and arrays under "arrays"."""
-        values, arrays = self._progress.state(len(self._columns))
+        values, arrays = self._following.state(len(self._columns))
         return {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -351,11 +372,11 @@ class OnlinePolicy:
             )
         refuse_difference(self.settings.described(), state["settings"])
         arrays = {name: np.array(array) for name, array in state["arrays"].items()}
-        progress = Progress.restore(self.settings, state, arrays)
+        following = Following.restore(self.settings, state, arrays)
         pending = Pending(self.settings.memory.pending, int(state["next_id"]))
         pending.waiting = {int(number): (dict(x), list(z)) for number, x, z in state["pending"]}
         columns = [(str(key), None if text is None else str(text)) for key, text in state["columns"]]
         outcomes, single = state["outcomes"], bool(state["single"])
         self._columns = Columns(self.settings.memory.columns, columns)
-        self._progress, self._pending = progress, pending
+        self._following, self._pending = following, pending
         self._outcomes, self._single = outcomes, single

@@ -9,13 +9,12 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
+from surefoot.engines.step_rules import DecayingRadius, StepRule
+from surefoot.engines.stream import StreamOptions
 from surefoot.exceptions import InvalidInputError
-from surefoot.nominals import Empirical
 from surefoot.online.drift import Restart, Window
 from surefoot.online.memory import Memory
-from surefoot.online.steps import DecayingRadius, StepRule
 from surefoot.policies import Policy
-from surefoot.problem import Problem
 from surefoot.validation import check_instance, check_integer
 
 
@@ -51,24 +50,13 @@ class Settings:
         check_integer("random_state", self.random_state, at_least=0)
 
     @property
-    def window(self) -> float:
-        """How many rows to look back, zero for all."""
-        return 0.0 if self.drift is None else float(self.drift.window)
-
-    def radius_at(self, time: float) -> float:
-        """Return the radius at sample ``time``."""
-        rho = float(self.ball.radius)
-        return rho if self.radius is None else self.radius.at(rho, time)
-
-    def problem(self, features: Any, outcomes: Any) -> Problem:
-        """Return the question on some rows of features; which columns move is settled elsewhere."""
-        policy = dataclasses.replace(self.policy, features=None)
-        ball = dataclasses.replace(self.ball, frozen=())
-        return Problem(self.cost, policy, Empirical(features, outcomes), ball)
-
-    def without_features(self) -> "Settings":
-        """Return the settings of a learner that is handed features."""
-        return dataclasses.replace(self, policy=dataclasses.replace(self.policy, features=None))
+    def stream_options(self) -> StreamOptions:
+        """What the engines need to know."""
+        return StreamOptions(
+            cost=self.cost, policy=self.policy, ball=self.ball, radius=self.radius, step=self.step,
+            window=0.0 if self.drift is None else float(self.drift.window),
+            random_state=self.random_state,
+        )  # fmt: skip
 
     def described(self) -> dict[str, Any]:
         """Return every option as plain values, by name."""

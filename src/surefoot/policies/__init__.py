@@ -2,7 +2,7 @@
 
 from surefoot.policies.base import Policy, PolicyParameters, Units
 from surefoot.policies.custom import CustomPolicy
-from surefoot.policies.features import FeatureMap, Polynomial, RandomFourier
+from surefoot.policies.features import FeatureMap, Polynomial, RandomFourier, Select
 from surefoot.policies.linear import Linear, LinearParameters
 from surefoot.policies.links import ELU, Sigmoid
 from surefoot.policies.max_affine import MaxAffine
@@ -20,6 +20,7 @@ __all__ = [
     "PolicyParameters",
     "Polynomial",
     "RandomFourier",
+    "Select",
     "Sigmoid",
     "Units",
 ]

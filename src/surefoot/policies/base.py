@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.policies.features import FeatureMap, feature_map
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayLike, ArrayNamespace, FloatArray
@@ -17,6 +18,7 @@ from surefoot.validation import check_instance, context_matrix
 Tree = Any
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Units:
     """The units in which a policy computes, found from the data before learning and fixed then.
@@ -39,6 +41,7 @@ class Units:
         return {"mean": self.mean, "spread": self.spread, "centre": self.centre, "unit": self.unit}
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class PolicyParameters:
     """Parameters of a policy with the units that they are in.
@@ -122,10 +125,25 @@ class Policy(ABC):
         raw = self.raw(trained, units, inputs, xp)
         return raw if self.decisions is None else self.decisions.map_into(raw, xp)
 
-    def decide(self, parameters: Any, contexts: FloatArray) -> FloatArray:
-        """Return decisions of shape (rows, decisions) for contexts of shape (rows, columns)."""
-        inputs = self.transform(contexts)
+    def decide(
+        self, parameters: Any, contexts: FloatArray, offsets: FloatArray | None = None
+    ) -> FloatArray:
+        """Return decisions of shape (rows, decisions) for contexts of shape (rows, columns).
+
+        ``offsets`` take the place of what the policy's fixed part says, if it has one.
+        """
+        inputs = self.inputs(contexts, offsets)
         return np.asarray(self.evaluate(parameters.trained, parameters.units.tree(), inputs, np))
+
+    def inputs(self, contexts: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
+        """Return what the policy computes from: features and, behind them, fixed values if any."""
+        del offsets
+        return self.transform(contexts)
+
+    def n_fixed(self, n_decisions: int) -> int:
+        """Return how many of the inputs are fixed values, which no adversary moves."""
+        del n_decisions
+        return 0
 
     def why_not(self, n_columns: int, n_decisions: int) -> str | None:
         """Return why this policy cannot make so many decisions, or None if it can."""
@@ -137,6 +155,12 @@ class Policy(ABC):
         if not isinstance(self.features, FeatureMap):
             return self
         return replace(self, features=self.features.fitted(contexts))
+
+    def n_features(self, n_columns: int) -> int | None:
+        """Return how many features so many columns have, None if only a trial can tell."""
+        if self.features is None:
+            return n_columns
+        return self.features.size(n_columns) if isinstance(self.features, FeatureMap) else None
 
     def transform(self, contexts: FloatArray) -> FloatArray:
         """Return g(x) for each row, the contexts themselves without a feature map."""
@@ -154,3 +178,14 @@ class Policy(ABC):
 def standardised(units: Mapping[str, FloatArray], inputs: FloatArray) -> FloatArray:
     """Return (x - mean) / spread."""
     return (inputs - units["mean"]) / units["spread"]
+
+
+def leaves(tree: Any, name: str = "") -> dict[str, Any]:
+    """Return the arrays of nested dictionaries, lists and tuples by where they are."""
+    if isinstance(tree, dict):
+        parts = tree.items()
+    elif isinstance(tree, list | tuple):
+        parts = dict(enumerate(tree)).items()
+    else:
+        return {name: tree}
+    return {k: leaf for key, part in parts for k, leaf in leaves(part, f"{name}/{key}").items()}

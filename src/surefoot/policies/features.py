@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import check_flag, check_integer, check_number, numeric_array
@@ -27,6 +28,11 @@ class FeatureMap(ABC):
     @abstractmethod
     def __call__(self, contexts: FloatArray) -> ArrayLike:
         """Return the features of each row."""
+
+    def size(self, n_columns: int) -> int | None:
+        """Return how many features there are for so many columns, None if only a trial can tell."""
+        del n_columns
+        return None
 
     def fitted(self, contexts: FloatArray) -> Self:
         """Return the map with what it needs to know of the data; itself if that is nothing."""
@@ -45,6 +51,7 @@ class Transformer(Protocol):
         """Return features."""
 
 
+@register
 @dataclass(frozen=True)
 class Polynomial(FeatureMap):
     """All products of up to ``degree`` columns.
@@ -71,6 +78,12 @@ class Polynomial(FeatureMap):
         object.__setattr__(self, "degree", check_integer("degree", self.degree, at_least=1))
         object.__setattr__(self, "interactions", check_flag("interactions", self.interactions))
 
+    def size(self, n_columns: int) -> int:
+        """Return how many products there are."""
+        if not self.interactions:
+            return self.degree * n_columns
+        return math.comb(n_columns + self.degree, min(n_columns, self.degree)) - 1
+
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the products, lowest degree first."""
         columns = range(contexts.shape[1])
@@ -85,6 +98,38 @@ class Polynomial(FeatureMap):
         )
 
 
+@register
+@dataclass(frozen=True)
+class Select(FeatureMap):
+    """Some of the columns, by position; without any, a column of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Select((2, 0))(np.array([[1.0, 2.0, 3.0]]))
+    array([[3., 1.]])
+    """
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the positions."""
+        columns = tuple(check_integer("columns", column, at_least=0) for column in self.columns)
+        object.__setattr__(self, "columns", columns)
+
+    def size(self, n_columns: int) -> int:
+        """Return how many columns are kept."""
+        del n_columns
+        return max(len(self.columns), 1)
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the columns."""
+        if not self.columns:
+            return np.zeros((len(contexts), 1))
+        return np.ascontiguousarray(contexts[:, list(self.columns)])
+
+
+@register
 @dataclass(frozen=True)
 class RandomFourier(FeatureMap):
     r"""Random Fourier features: a linear policy in them is a kernel policy.
@@ -146,6 +191,11 @@ class RandomFourier(FeatureMap):
             for entry in scale.tolist():
                 check_number("scale", entry, above=0)
             object.__setattr__(self, "scale", tuple(scale.tolist()))
+
+    def size(self, n_columns: int) -> int:
+        """Return the number of features that was asked for."""
+        del n_columns
+        return self.n_features
 
     def fitted(self, contexts: FloatArray) -> Self:
         """Return the map with what is still open, scale and bandwidth, from these rows."""

@@ -1,15 +1,18 @@
 """Policies that are affine in (features of) the context."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from surefoot.exceptions import InvalidTypeError
+from surefoot.io import register
 from surefoot.policies.base import Policy, Tree, standardised
 from surefoot.typing import ArrayNamespace, FloatArray
-from surefoot.validation import check_flag
+from surefoot.validation import check_flag, outcome_matrix
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class LinearParameters:
     """Parameters of an affine policy, in the user's units.
@@ -20,10 +23,13 @@ class LinearParameters:
         Shape (columns, products).
     intercept
         Shape (products,); zeros for a policy without intercept.
+    auxiliary
+        The cost's own variables, empty for most costs.
     """
 
     theta: FloatArray
     intercept: FloatArray
+    auxiliary: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __repr__(self) -> str:
         """Print sizes rather than a thousand numbers."""
@@ -36,9 +42,10 @@ class LinearParameters:
         )
 
 
+@register
 @dataclass(frozen=True)
 class Linear(Policy):
-    """z = theta' g(x) + t, mapped into the allowed decisions if there are limits.
+    """z = theta' g(x) + t + m(x), mapped into the allowed decisions if there are limits.
 
     Parameters
     ----------
@@ -50,6 +57,9 @@ class Linear(Policy):
         ``frozen``, ``support`` and ``scale`` of the ball speak of features.
     decisions
         Where decisions may lie: ``Box``, ``Simplex()``, ``Budget(total)``, or None for anywhere.
+    offset
+        A fixed function m from contexts (rows, columns) to (rows, products), such as a forecast, that
+        the linear part corrects; None is zero. An adversary that moves a context leaves m where it is.
 
     Examples
     --------
@@ -61,11 +71,32 @@ class Linear(Policy):
     """
 
     intercept: bool = True
+    offset: Callable[[FloatArray], FloatArray] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the options."""
         object.__setattr__(self, "intercept", check_flag("intercept", self.intercept))
+        if self.offset is not None and not callable(self.offset):
+            raise InvalidTypeError(
+                f"offset must be a function of a context matrix or None, got {self.offset!r}."
+            )
         super().__post_init__()
+
+    def offsets(self, contexts: FloatArray) -> FloatArray | None:
+        """Return m(x) for each row, shape (rows, products), or None where there is no offset."""
+        if self.offset is None:
+            return None
+        return outcome_matrix("offset(X)", self.offset(contexts), len(contexts))
+
+    def inputs(self, contexts: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
+        """Return features and, behind them, offsets: those given, or m(x)."""
+        features = self.transform(contexts)
+        offsets = self.offsets(contexts) if offsets is None else offsets
+        return features if offsets is None else np.hstack([features, offsets])
+
+    def n_fixed(self, n_decisions: int) -> int:
+        """Return how many of the inputs are offsets."""
+        return 0 if self.offset is None else n_decisions
 
     def initial(self, rng: np.random.Generator, n_columns: int, n_decisions: int) -> Tree:
         """Start at a constant decision (at zero without an intercept)."""
@@ -78,13 +109,20 @@ class Linear(Policy):
     def raw(
         self, trained: Tree, units: Mapping[str, FloatArray], inputs: FloatArray, xp: ArrayNamespace
     ) -> FloatArray:
-        """Return theta'(x - mean)/spread + centre + t; without centre and mean if t must be zero."""
+        """Return theta'(x - mean)/spread + centre + t; without centre and mean if t must be zero.
+
+        With an offset, the last inputs are its values, and the rest is a correction of it.
+        """
         del xp
+        fixed: FloatArray | float = 0.0
+        if self.offset is not None:
+            size = trained["theta"].shape[0]
+            inputs, fixed = inputs[..., :size], inputs[..., size:]
         if not self.intercept:
-            bare: FloatArray = (inputs / units["spread"]) @ trained["theta"]
+            bare: FloatArray = (inputs / units["spread"]) @ trained["theta"] + fixed
             return bare
         whole: FloatArray = standardised(units, inputs) @ trained["theta"] + (
-            units["centre"] + trained["intercept"]
+            units["centre"] + trained["intercept"] + fixed
         )
         return whole
 
@@ -96,7 +134,19 @@ class Linear(Policy):
         intercept = units["centre"] + np.asarray(trained["intercept"]) - units["mean"] @ theta
         return LinearParameters(theta, intercept)
 
-    def decide(self, parameters: LinearParameters, contexts: FloatArray) -> FloatArray:
-        """Return theta' g(x) + t mapped into the allowed decisions, shape (rows, products)."""
+    def from_user_units(self, parameters: LinearParameters, units: Mapping[str, FloatArray]) -> Tree:
+        """Return parameters in the user's units as ``raw`` takes them."""
+        trained: dict[str, FloatArray] = {"theta": parameters.theta * units["spread"][:, None]}
+        if self.intercept:
+            shift = units["mean"] @ parameters.theta - units["centre"]
+            trained["intercept"] = parameters.intercept + shift
+        return trained
+
+    def decide(
+        self, parameters: LinearParameters, contexts: FloatArray, offsets: FloatArray | None = None
+    ) -> FloatArray:
+        """Return theta' g(x) + t + m(x) mapped into the allowed decisions, shape (rows, products)."""
         free: FloatArray = self.transform(contexts) @ parameters.theta + parameters.intercept
+        offsets = self.offsets(contexts) if offsets is None else offsets
+        free = free if offsets is None else free + offsets
         return free if self.decisions is None else self.decisions.map_into(free)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.policies.activations import elu, sigmoid
 from surefoot.policies.base import Policy, Tree, standardised
 from surefoot.typing import ArrayNamespace, FloatArray
@@ -16,6 +17,7 @@ def _affine_start(n_columns: int, n_decisions: int) -> Tree:
     return {"theta": np.zeros((n_columns, n_decisions)), "intercept": np.zeros(n_decisions)}
 
 
+@register
 @dataclass(frozen=True)
 class Sigmoid(Policy):
     r"""A decision between two limits that it never reaches.
@@ -66,6 +68,7 @@ class Sigmoid(Policy):
         return held
 
 
+@register
 @dataclass(frozen=True)
 class ELU(Policy):
     r"""An affine decision that flattens out below zero.

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.io import register
 from surefoot.policies.base import Policy, Tree, standardised
 from surefoot.typing import ArrayNamespace, FloatArray
 from surefoot.validation import check_integer, check_number
 
 
+@register
 @dataclass(frozen=True)
 class MaxAffine(Policy):
     r"""The largest of several affine functions: a convex, piecewise linear policy.

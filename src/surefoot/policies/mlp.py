@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.policies.activations import ACTIVATIONS
 from surefoot.policies.base import Policy, Tree, standardised
 from surefoot.typing import ArrayNamespace, FloatArray
@@ -17,6 +18,7 @@ from surefoot.validation import check_choice, check_integer
 LAST_LAYER = 0.1
 
 
+@register
 @dataclass(frozen=True)
 class MLP(Policy):
     """A multilayer perceptron.

@@ -1,22 +1,25 @@
-"""The problem: cost, policy, nominal and ball, and the forms in which it is solved."""
+"""The problem: cost, policy, nominal and ambiguity set, and the forms in which it is solved."""
 
-from surefoot.problem.affine import (
-    AffineProblem,
-    affine_problems,
-    column_spread,
+from surefoot.problem.affine_form import (
+    affine_forms,
+    form_policies,
     user_parameters,
     why_not_affine,
 )
-from surefoot.problem.general import GeneralProblem, general_problem, why_not_general
+from surefoot.problem.columns import check_support, column_spread, fitted_problem, sampled_rows
+from surefoot.problem.general_form import GeneralForm, general_form, why_not_general
 from surefoot.problem.problem import Problem
 
 __all__ = [
-    "AffineProblem",
-    "GeneralProblem",
+    "GeneralForm",
     "Problem",
-    "affine_problems",
+    "affine_forms",
+    "check_support",
     "column_spread",
-    "general_problem",
+    "fitted_problem",
+    "form_policies",
+    "general_form",
+    "sampled_rows",
     "user_parameters",
     "why_not_affine",
     "why_not_general",

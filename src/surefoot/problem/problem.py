@@ -1,8 +1,8 @@
 """The question, without an algorithm."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from surefoot.ambiguity import WassersteinBall
+from surefoot.ambiguity import AmbiguitySet
 from surefoot.costs import Cost
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Nominal
@@ -12,7 +12,7 @@ from surefoot.validation import check_instance
 
 @dataclass(frozen=True)
 class Problem:
-    r"""Choose the policy whose worst expected cost over the ball is smallest.
+    r"""Choose the policy whose worst expected cost over the ambiguity set is smallest.
 
     .. math:: \min_\theta \sup_{P: W_p(P, Q) \le \rho} E_P[c(f(\theta; X), Y)]
 
@@ -25,10 +25,11 @@ class Problem:
     nominal
         Q, for example ``Empirical(X, y)``.
     ball
-        The radius and geometry, for example ``WassersteinBall(radius=0.3)``.
+        Which distributions to withstand, for example ``WassersteinBall(radius=0.3)``.
 
     Examples
     --------
+    >>> from surefoot.ambiguity import WassersteinBall
     >>> from surefoot.costs import Newsvendor
     >>> from surefoot.nominals import Empirical
     >>> from surefoot.policies import Linear
@@ -40,24 +41,33 @@ class Problem:
     cost: Cost
     policy: Policy
     nominal: Nominal
-    ball: WassersteinBall
+    ball: AmbiguitySet
 
     def __post_init__(self) -> None:
         """Check the parts and that they fit each other."""
         check_instance("cost", self.cost, Cost, "a cost such as Newsvendor(1.0, 0.2)")
         check_instance("policy", self.policy, Policy, "a policy such as Linear()")
         check_instance("nominal", self.nominal, Nominal, "a nominal such as Empirical(X, y)")
-        check_instance("ball", self.ball, WassersteinBall, "a WassersteinBall")
-        if isinstance(self.ball.radius, str):
-            raise InvalidInputError(
-                f"radius must be a number in a Problem, got {self.ball.radius!r}: "
-                "an estimator chooses it, for example RobustPolicy(cost).fit(X, y)."
-            )
+        check_instance("ball", self.ball, AmbiguitySet, "a WassersteinBall")
+        _ = self.ball.size  # a number, and not a rule by which to choose one
         reason = self.cost.why_not(self.nominal.n_products)
         if reason is not None:
             raise InvalidInputError(reason)
+        offsets = getattr(self.nominal, "offsets", None)
+        if offsets is not None and getattr(self.policy, "offset", None) is None:
+            raise InvalidInputError(
+                f"offsets of the nominal need a policy with an offset, got {self.policy!r}."
+            )
 
     @property
     def radius(self) -> float:
         """The radius, as the number that it must be here."""
-        return float(self.ball.radius)
+        return self.ball.size
+
+    def at_radius(self, radius: float) -> "Problem":
+        """Return the problem at another radius."""
+        return replace(self, ball=self.ball.at(radius))
+
+    def around(self, nominal: Nominal) -> "Problem":
+        """Return the problem around another nominal."""
+        return replace(self, nominal=nominal)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.sets.base import DecisionSet
-from surefoot.typing import ArrayNamespace, FloatArray
+from surefoot.typing import ArrayNamespace, FloatArray, IntArray
 from surefoot.validation import real_array
 
 
@@ -22,6 +23,7 @@ def _bounds(name: str, value: Any) -> float | tuple[float, ...]:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
+@register
 @dataclass(frozen=True)
 class Box(DecisionSet):
     """All points between ``lower`` and ``upper``, column by column, in the user's units.
@@ -72,6 +74,14 @@ class Box(DecisionSet):
                     f"({n_decisions}), got {len(bound)} numbers"
                 )
         return None
+
+    def on_columns(self, kept: IntArray) -> "Box":
+        """Return the box on some of the columns."""
+        lower, upper = (
+            tuple(np.asarray(bound)[kept].tolist()) if isinstance(bound, tuple) else bound
+            for bound in (self.lower, self.upper)
+        )
+        return Box(lower, upper, self.outcome)
 
     def map_into(self, decisions: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
         """Return decisions cut to the box."""

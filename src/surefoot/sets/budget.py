@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from surefoot.io import register
 from surefoot.sets.base import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray
 from surefoot.validation import check_number
 
 
+@register
 @dataclass(frozen=True)
 class Budget(DecisionSet):
     r"""Non-negative amounts with a shared limit: orders that must fit one truck.

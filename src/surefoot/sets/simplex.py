@@ -5,10 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from surefoot.io import register
 from surefoot.sets.base import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray
 
 
+@register
 @dataclass(frozen=True)
 class Simplex(DecisionSet):
     r"""Non-negative shares that sum to one: how to split a portfolio.

@@ -1,26 +1,26 @@
 """Solvers: the answer, with what is proved about it."""
 
-from surefoot.solvers.base import AffineAnswer, AffineSolution, Progress, Solution, Solver
-from surefoot.solvers.convex import ConvexProgram
+from surefoot.engines.optimizers import SGD, Adam
+from surefoot.solvers.base import Progress, Solution, Solver
+from surefoot.solvers.choice import default_solver
+from surefoot.solvers.convex_program import ConvexProgram
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.exact import Exact
-from surefoot.solvers.general import GeneralSolution
 from surefoot.solvers.literal import LiteralDASGD
 from surefoot.solvers.many import solve_many
-from surefoot.solvers.optimizers import SGD, Adam
+from surefoot.solvers.primal_dual import PrimalDual
 
 __all__ = [
     "DASGD",
     "SGD",
     "Adam",
-    "AffineAnswer",
-    "AffineSolution",
     "ConvexProgram",
     "Exact",
-    "GeneralSolution",
     "LiteralDASGD",
+    "PrimalDual",
     "Progress",
     "Solution",
     "Solver",
+    "default_solver",
     "solve_many",
 ]

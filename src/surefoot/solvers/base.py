@@ -1,20 +1,25 @@
 """What every solver takes and gives back."""
 
-import warnings
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from surefoot.certificates import Certificate, certify, worst_case_value
-from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError
-from surefoot.policies import LinearParameters, PolicyParameters
-from surefoot.problem import AffineProblem, Problem, user_parameters
+from surefoot.ambiguity import AffineForm
+from surefoot.certificates import Certificate, certify
+from surefoot.engines.affine import multiplier_unit
+from surefoot.engines.engine import Parameters
+from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError, warn_user
+from surefoot.nominals import Empirical
+from surefoot.problem import Problem, user_parameters, why_not_affine
 from surefoot.typing import FloatArray
 
 # Certified gap at which an answer counts as converged unless the user says otherwise.
 DEFAULT_GAP = 0.01
+ADVICE = "raise max_steps or loosen gap_tol."
 
 
 @dataclass(frozen=True)
@@ -24,9 +29,9 @@ class Progress:
     Attributes
     ----------
     steps
-        Steps taken so far, over all products.
+        Steps taken so far.
     upper, lower, gap
-        The bounds at this check, of the product being solved.
+        The bounds at this check, of the problem or product being solved.
     seconds
         Time since the solve began.
     """
@@ -42,32 +47,6 @@ Callback = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, eq=False)
-class AffineSolution:
-    """The answer for one product, in scaled units.
-
-    Attributes
-    ----------
-    theta, intercept
-        The policy.
-    slopes
-        Slopes in [-b, h], one for each row, from which the lower bound was computed.
-    steps
-        Steps taken.
-    stopped
-        Why the run ended: "gap", "steps" or "interrupt".
-    history
-        The checks, in order.
-    """
-
-    theta: FloatArray
-    intercept: float
-    slopes: FloatArray
-    steps: int
-    stopped: str
-    history: tuple[Progress, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class Solution:
     """A policy, what is proved about it, and how it was found.
 
@@ -76,42 +55,27 @@ class Solution:
     parameters
         The policy's parameters in the user's units.
     multiplier
-        The optimal gamma of each product.
+        The optimal gamma of each adversary.
     certificate
         Bounds computed by code that knows no solver.
     converged
-        Whether the certified gap is within the solver's tolerance.
+        Whether the certified gap is within the solver's tolerance; None where no lower bound is known,
+        so that nothing can be claimed.
     status
-        A sentence that says how the run ended and what to do about it.
+        A sentence that says which solver ran, how it ended and what to do about it.
     n_steps
         Steps taken, over all products.
     history
-        The checks, in order; of the first product, if there are several.
+        The checks, in order; of the first product, if each has its own.
     """
 
-    parameters: LinearParameters | PolicyParameters
+    parameters: Parameters
     multiplier: FloatArray
     certificate: Certificate
-    converged: bool
+    converged: bool | None
     status: str
     n_steps: int
-    history: tuple[Progress, ...] = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class AffineAnswer(Solution):
-    """The solution of an affine problem, product by product.
-
-    Attributes
-    ----------
-    products
-        The answer of each product in scaled units, with its checks.
-    problems
-        The affine problems that were solved, one for each product.
-    """
-
-    products: tuple[AffineSolution, ...] = field(repr=False)
-    problems: tuple[AffineProblem, ...] = field(repr=False)
+    history: tuple[Progress, ...] = field(default=(), repr=False)
 
 
 class Solver(ABC):
@@ -125,6 +89,36 @@ class Solver(ABC):
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
 
+    def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
+        """Solve problems that differ in data, radius and seed alone; one by one unless overridden."""
+        return [self.solve(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
+
+    def solve_path(self, problem: Problem, radii: Sequence[float], seed: int = 0) -> list[Solution]:
+        """Solve a problem at several radii, each from the last one where the solver can."""
+        path = [problem.at_radius(float(radius)) for radius in radii]
+        return self.solve_together(path, [seed] * len(path))
+
+    def solve_paths(
+        self, problems: Sequence[Problem], radii: Sequence[float], seed: int = 0
+    ) -> list[list[Parameters]]:
+        """Solve several problems, such as folds, at several radii; return the policies alone."""
+        with ThreadPoolExecutor(max_workers=min(len(problems), os.cpu_count() or 1)) as pool:
+            return list(
+                pool.map(lambda k: self.path_of(k, problems[k], radii, seed), range(len(problems)))
+            )
+
+    def path_of(
+        self, number: int, problem: Problem, radii: Sequence[float], seed: int
+    ) -> list[Parameters]:
+        """Return the policies of one of several problems at several radii."""
+        del number
+        return [solution.parameters for solution in self.solve_path(problem, radii, seed)]
+
+    def roughly(self, rows: int) -> "Solver":
+        """Return a solver for rehearsals on so many rows, such as folds: quick rather than exact."""
+        del rows
+        return self
+
     def refuse_unless_fit(self, problem: Problem) -> None:
         """Raise with the reason if the problem is not for this solver."""
         reason = self.why_not(problem)
@@ -132,39 +126,97 @@ class Solver(ABC):
             raise UnsupportedProblemError(f"{type(self).__name__} cannot solve this: {reason}.")
 
 
+class AffineSolver(Solver):
+    """A solver for linear policies, piecewise linear costs and the rows of an Empirical nominal."""
+
+    def why_not(self, problem: Problem) -> str | None:
+        """Return why the problem is not affine, or None."""
+        reason = why_not_affine(problem)
+        if reason is None and not isinstance(problem.nominal, Empirical):
+            return f"it needs an Empirical nominal, got {type(problem.nominal).__name__}"
+        return reason
+
+
+@dataclass(frozen=True, eq=False)
+class ProductAnswer:
+    """The answer for one product, in the units of its form.
+
+    Attributes
+    ----------
+    form, theta, intercept
+        What was solved, and the policy.
+    slopes
+        One for each row, from which the lower bound was computed.
+    steps
+        Steps taken.
+    interrupted
+        Whether the user ended the run.
+    history
+        The checks, in order.
+    """
+
+    form: AffineForm
+    theta: FloatArray
+    intercept: float
+    slopes: FloatArray
+    steps: int
+    interrupted: bool = False
+    history: tuple[Progress, ...] = ()
+
+    @property
+    def policy(self) -> tuple[FloatArray, float]:
+        """(theta, intercept)."""
+        return self.theta, self.intercept
+
+
 def assemble(
-    problems: tuple[AffineProblem, ...],
-    products: tuple[AffineSolution, ...],
+    solver: Solver,
+    products: Sequence[ProductAnswer],
     *,
     gap_tol: float,
-    advice: str,
-) -> AffineAnswer:
+    advice: str = ADVICE,
+    warn: bool = True,
+) -> Solution:
     """Certify the answers of all products and say how the run ended."""
-    policies = tuple((product.theta, product.intercept) for product in products)
-    certificate = certify(problems, policies, [[product.slopes] for product in products])
+    forms = tuple(product.form for product in products)
+    policies = tuple(product.policy for product in products)
+    certificate = certify(forms, policies, [product.slopes for product in products])
     steps = sum(product.steps for product in products)
-    converged = certificate.gap <= gap_tol
+    converged = bool(certificate.gap <= gap_tol)
+    interrupted = any(product.interrupted for product in products)
     share = f"certified gap {100 * certificate.gap:.2g} %, tolerance {100 * gap_tol:.2g} %"
-    if any(product.stopped == "interrupt" for product in products):
-        status = f"Interrupted after {steps:,} steps ({share}): the best policy so far is returned."
-    elif converged:
-        status = f"Converged after {steps:,} steps ({share})."
-    else:
-        status = f"Ran out of steps after {steps:,} ({share}): {advice}"
-    if not converged:
-        warnings.warn(status, ConvergenceWarning, stacklevel=4)
+    name = type(solver).__name__
+    status = sentence(name, steps, share, converged, interrupted=interrupted, advice=advice)
+    if warn and not converged:
+        warn_user(status, ConvergenceWarning)
     gammas = [
-        worst_case_value(problem, *policy)[1]
-        for problem, policy in zip(problems, policies, strict=True)
+        form.worst_value(*policy)[1] * multiplier_unit(form)
+        for form, policy in zip(forms, policies, strict=True)
     ]
-    return AffineAnswer(
-        parameters=user_parameters(problems, policies),
+    return Solution(
+        parameters=user_parameters(forms, policies),
         multiplier=np.array(gammas),
         certificate=certificate,
         converged=converged,
         status=status,
         n_steps=steps,
         history=products[0].history,
-        products=products,
-        problems=problems,
     )
+
+
+def sentence(
+    name: str,
+    steps: int,
+    share: str,
+    converged: bool,
+    *,
+    interrupted: bool = False,
+    advice: str = ADVICE,
+) -> str:
+    """Say which solver ran, how it ended and what to do about it."""
+    if interrupted:
+        ended = f"{name} was interrupted after {steps:,} steps"
+        return f"{ended} ({share}): the best policy so far is returned."
+    if converged:
+        return f"{name} converged after {steps:,} steps ({share})."
+    return f"{name} ran out of steps after {steps:,} ({share}): {advice}"

@@ -1,67 +1,54 @@
-"""DA-SGD: draw a sample, move it adversarially, step; repeat until the gap is certified."""
+"""DA-SGD: draw a sample, move it adversarially, step; repeat."""
 
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from surefoot.exceptions import InvalidTypeError
-from surefoot.nominals import Empirical
-from surefoot.problem import (
-    AffineProblem,
-    Problem,
-    affine_problems,
-    general_problem,
-    why_not_affine,
-    why_not_general,
-)
-from surefoot.random import rng_for
-from surefoot.solvers.adaptive import AdaptiveRun
-from surefoot.solvers.base import DEFAULT_GAP, AffineSolution, Callback, Solution, Solver, assemble
-from surefoot.solvers.general import solve_general
-from surefoot.solvers.general_run import GeneralSettings
+from surefoot.engines.choice import engine_for, steps_together, why_no_engine
+from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
+from surefoot.engines.optimizers import SGD, Adam
+from surefoot.exceptions import ConvergenceWarning, InvalidTypeError, warn_user
+from surefoot.io import register
+from surefoot.problem import Problem
+from surefoot.solvers.base import DEFAULT_GAP, Callback, Progress, Solution, Solver, sentence
 from surefoot.solvers.literal import LiteralDASGD
-from surefoot.solvers.loop import MEMORY_GROWTH, PLAIN_GROWTH, draw_blocks, run_until
-from surefoot.solvers.memory import MemoryRun
-from surefoot.solvers.optimizers import SGD, Adam
-from surefoot.solvers.sampled import solve_sampled, why_not_sampled
-from surefoot.validation import check_flag, check_integer, check_number
+from surefoot.validation import check_integer, check_number
 
-# Most steps where the user sets none, and ascent steps where no exact move is known.
-AFFINE_STEPS, GENERAL_STEPS, GENERAL_INNER_STEPS = 50_000_000, 20_000, 10
+# Rehearsals need no proof to a per cent: costs on held-out rows are noisier than that.
+ROUGH_GAP = 0.04
 
 
+@register
 @dataclass(frozen=True)
 class DASGD(Solver):
-    """Data-augmentation stochastic gradient descent.
+    """Data-augmentation stochastic gradient descent, the paper's method: draw, move, step.
 
-    One step draws a row of the nominal, moves it to its worst place, and steps the parameters and
-    the multiplier. Affine policies with newsvendor costs run in compiled kernels until an independent
-    certificate proves that the policy is within ``gap_tol`` of the best. Every other policy and cost
-    runs in the general engine (``pip install "surefoot[jax]"``) for ``max_steps`` steps.
+    One step draws a sample of the nominal, moves it to its worst place, and steps the parameters and
+    the multiplier. Affine policies with piecewise linear costs run in compiled kernels until an
+    independent certificate proves that the policy is within ``gap_tol`` of the best. Every other policy
+    and cost runs in the autodiff engine (``pip install "surefoot[jax]"``) for ``max_steps`` steps.
 
     Parameters
     ----------
     gap_tol
-        Largest certified gap (upper - lower) / lower at which the run stops. In the general engine,
-        which has no lower bound: the largest change of the worst case between the last two checks at
-        which it counts as converged.
+        Largest certified gap (upper - lower) / lower at which the run stops. Where no lower bound is
+        known: the largest change of the worst case between the last two checks at which the run counts
+        as settled.
     max_steps
         Most steps for each product; None is 50 million in the compiled kernels, where the gap ends
-        a run long before, and 20,000 in the general engine.
-    memory
-        Whether rows remember the slope at which they were last seen. With memory the gap falls
-        geometrically. Without, it falls like 1/sqrt(steps), as in the paper. Box supports, smoothed
-        costs, minibatches and gradient inner steps go without.
+        a run long before, and 20,000 in the autodiff engine.
     minibatch
-        Samples for each step; more than one needs ``memory=False``.
+        Samples for each step.
     inner_steps
-        0: the exact inner maximiser, or 10 gradient steps in the general engine, which knows none.
-        K > 0: K proximal gradient steps from the sample itself, as in the paper; needs
-        ``memory=False`` for affine policies. They stop at the nearest maximiser and do not cross the
-        kink, so for order 2 the certified gap levels off above zero.
+        0: the exact inner maximiser, or 10 gradient steps in the autodiff engine, which knows none.
+        K > 0: K proximal gradient steps from the sample itself, as in the paper. They stop at the
+        nearest maximiser and do not cross the kink, so for order 2 the certified gap levels off
+        above zero.
     optimizer
-        How the general engine steps: ``Adam(...)``, ``SGD(...)`` or any gradient transformation of
+        How the autodiff engine steps: ``Adam(...)``, ``SGD(...)`` or any gradient transformation of
         optax. None: distance over gradients for linear policies, ``Adam()`` for the others. Given
-        one, affine problems run in the general engine, too, and lose the proof.
+        one, affine problems run in the autodiff engine, too, and lose the proof.
     callback
         Called with a ``Progress`` after every check.
 
@@ -82,13 +69,11 @@ class DASGD(Solver):
     References
     ----------
     Li, Liu and Zhang, "Achieving robust data-driven contextual decision making in a data
-    augmentation way". With memory: Chambolle, Ehrhardt, Richtarik and Schoenlieb (2018),
-    "Stochastic primal-dual hybrid gradient algorithm with arbitrary sampling".
+    augmentation way".
     """
 
     gap_tol: float = DEFAULT_GAP
     max_steps: int | None = None
-    memory: bool = True
     minibatch: int = 1
     inner_steps: int = 0
     optimizer: Any = None
@@ -99,7 +84,6 @@ class DASGD(Solver):
         check_number("gap_tol", self.gap_tol, above=0)
         if self.max_steps is not None:
             check_integer("max_steps", self.max_steps, at_least=1)
-        check_flag("memory", self.memory)
         check_integer("minibatch", self.minibatch, at_least=1)
         check_integer("inner_steps", self.inner_steps, at_least=0)
         known = isinstance(self.optimizer, Adam | SGD | None) or (
@@ -114,13 +98,7 @@ class DASGD(Solver):
 
     @staticmethod
     def literal(
-        *,
-        alpha: float,
-        beta: float,
-        eta: float,
-        K: int,
-        epsilon: float,
-        steps: int,
+        *, alpha: float, beta: float, eta: float, K: int, epsilon: float, steps: int
     ) -> LiteralDASGD:
         """Return Algorithm 1 exactly as printed in the paper, for comparison.
 
@@ -135,74 +113,142 @@ class DASGD(Solver):
         """
         return LiteralDASGD(alpha=alpha, beta=beta, eta=eta, K=K, epsilon=epsilon, steps=steps)
 
+    @property
+    def options(self) -> Options:
+        """How the engines step under these options."""
+        return Options(self.max_steps, self.minibatch, self.inner_steps, self.optimizer, self.gap_tol)
+
     def why_not(self, problem: Problem) -> str | None:
         """Return why no engine can treat the problem, or None."""
-        if self._sampled(problem):
-            if self.inner_steps > 0:
-                return "inner_steps > 0 needs an Empirical nominal: set inner_steps=0"
-            return None
-        if not self._affine(problem):
-            return why_not_general(problem)
-        if self.memory and (self.minibatch > 1 or self.inner_steps > 0):
-            return "minibatch > 1 and inner_steps > 0 need memory=False"
-        if self.inner_steps > 0 and problem.ball.outcome_cost != float("inf"):
-            return "inner_steps > 0 moves contexts only: set outcome_cost=inf or inner_steps=0"
-        return None
-
-    def compiled(self, problem: Problem) -> bool:
-        """Whether the compiled kernels treat the problem, from its rows or from fresh draws."""
-        return self._affine(problem) or self._sampled(problem)
-
-    def _affine(self, problem: Problem) -> bool:
-        """Whether the compiled kernels treat the problem: it is affine and asks for no optimizer."""
-        return self.optimizer is None and why_not_affine(problem) is None
-
-    def _sampled(self, problem: Problem) -> bool:
-        """Whether the compiled kernels learn from fresh draws of a nominal without rows."""
-        fresh = self.optimizer is None and not isinstance(problem.nominal, Empirical)
-        return fresh and why_not_sampled(problem) is None
+        return why_no_engine(problem, self.options)
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
-        check_integer("seed", seed, at_least=0)
-        self.refuse_unless_fit(problem)
-        if self._sampled(problem):
-            return solve_sampled(
-                problem, gap_tol=self.gap_tol, max_steps=self.max_steps or AFFINE_STEPS,
-                minibatch=self.minibatch, seed=seed, callback=self.callback,
-            )  # fmt: skip
-        if not self._affine(problem):
-            return solve_general(
-                [general_problem(problem, seed)], self.general_settings(), [seed],
-                gap_tol=self.gap_tol, callback=self.callback,
-            )[0]  # fmt: skip
-        problems = affine_problems(problem)
-        products = tuple(
-            self.solve_affine(product, seed, name=str(j)) for j, product in enumerate(problems)
-        )
-        return assemble(
-            problems, products, gap_tol=self.gap_tol, advice="raise max_steps or loosen gap_tol."
+        return self.solve_together([problem], [seed])[0]
+
+    def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
+        """Solve problems that share cost, policy, order and sizes, step by step side by side."""
+        for problem, seed in zip(problems, seeds, strict=True):
+            check_integer("seed", seed, at_least=0)
+            self.refuse_unless_fit(problem)
+        engine = engine_for(problems, seeds, self.options)
+        return self._run(engine)
+
+    def roughly(self, rows: int) -> Solver:
+        """Return a solver for rehearsals, which nobody asks for a proof."""
+        del rows
+        return Rehearsal(ROUGH_GAP, self.max_steps, self.minibatch, self.inner_steps, self.optimizer)
+
+    def _run(self, engine: Engine) -> list[Solution]:
+        """Step until every gap is small enough or the steps are spent; keep the best policies."""
+        began, taken, history = time.perf_counter(), 0, list[Progress]()
+        state, bounds, interrupted, reason = engine.init(), engine.start(), False, None
+
+        def record(bounds: Sequence[Bounds]) -> None:
+            worst = max(bounds, key=lambda one: one.gap)
+            seconds = time.perf_counter() - began
+            history.append(Progress(taken, worst.upper, worst.lower, worst.gap, seconds))
+            if self.callback is not None:
+                self.callback(history[-1])
+
+        try:
+            if bounds is not None:
+                record(bounds)
+            for steps in engine.blocks():
+                if reason is not None or (bounds is not None and engine.done(bounds)):
+                    break
+                state, seen = engine.update(state, engine.draw(steps))
+                taken += steps
+                state, bounds = engine.judge(state, seen)
+                record(bounds)
+                reason = engine.why_stop([check.gap for check in history], taken)
+        except KeyboardInterrupt:
+            interrupted = True
+        endings = _Endings(type(self).__name__, interrupted, reason, self.gap_tol)
+        solutions = [
+            endings.solution(answer, bounds[k] if bounds else None, tuple(history))
+            for k, answer in enumerate(engine.finish(state))
+        ]
+        unfinished = [one.status for one in solutions if not endings.well(one)]
+        if unfinished and not engine.options.rough:
+            warn_user(unfinished[0], ConvergenceWarning)
+        return solutions
+
+
+class Rehearsal(DASGD):
+    """The same method for folds: fewer steps, no proof."""
+
+    def solve_paths(
+        self, problems: Sequence[Problem], radii: Sequence[float], seed: int = 0
+    ) -> list[list[Parameters]]:
+        """Solve all folds at all radii: in one program where the engine can, else on all cores."""
+        if not steps_together(problems[0], self.options):
+            return super().solve_paths(problems, radii, seed)
+        cells = [problem.at_radius(radius) for problem in problems for radius in radii]
+        found = [one.parameters for one in self.solve_together(cells, [seed] * len(cells))]
+        return [found[k : k + len(radii)] for k in range(0, len(found), len(radii))]
+
+    @property
+    def options(self) -> Options:
+        """How the engines step under these options."""
+        return replace(super().options, rough=True)
+
+
+@dataclass(frozen=True)
+class _Endings:
+    """How a run ended, for all its problems: by whom, why, and at which tolerance."""
+
+    name: str
+    interrupted: bool
+    reason: str | None
+    gap_tol: float
+
+    def solution(
+        self, answer: Answer, bounds: Bounds | None, history: tuple[Progress, ...]
+    ) -> Solution:
+        """Return an answer with a sentence on how its run ended."""
+        proved = bounds is not None and bounds.proved
+        gap = float("inf") if bounds is None else answer.certificate.gap if proved else bounds.gap
+        looks = len(history)
+        told = self._proved(answer, gap) if proved else self._unproved(answer.steps, gap, looks)
+        return Solution(
+            parameters=answer.parameters,
+            multiplier=answer.multiplier,
+            certificate=answer.certificate,
+            converged=bool(gap <= self.gap_tol) if proved else None,
+            status=f"{told} {answer.remark}".strip(),
+            n_steps=answer.steps,
+            history=history,
         )
 
-    def general_settings(self) -> GeneralSettings:
-        """Return how the general engine runs under these options."""
-        return GeneralSettings(
-            max_steps=GENERAL_STEPS if self.max_steps is None else self.max_steps,
-            minibatch=self.minibatch,
-            inner_steps=self.inner_steps or GENERAL_INNER_STEPS,
-            optimizer=self.optimizer,
-        )
+    def well(self, solution: Solution) -> bool:
+        """Whether there is nothing to warn of."""
+        settled = solution.converged is None and bool(solution.history)
+        good = settled and solution.history[-1].gap <= self.gap_tol and self.reason is None
+        return bool(solution.converged) or (good and not self.interrupted)
 
-    def solve_affine(self, problem: AffineProblem, seed: int, name: str = "0") -> AffineSolution:
-        """Solve one product."""
-        rng = rng_for(seed, "dasgd", name)
-        plain = not self.memory or problem.boxed or problem.pieces.smoothing > 0
-        run: AdaptiveRun | MemoryRun
-        if plain:
-            run = AdaptiveRun(problem, batch=self.minibatch, inner_steps=self.inner_steps)
-        else:
-            run = MemoryRun.start(problem)
-        steps = AFFINE_STEPS if self.max_steps is None else self.max_steps
-        growth = PLAIN_GROWTH if plain else MEMORY_GROWTH
-        blocks = draw_blocks(problem, rng, steps * self.minibatch, growth)
-        return run_until(run, blocks, gap_tol=self.gap_tol, callback=self.callback)
+    def _proved(self, answer: Answer, gap: float) -> str:
+        word = "estimated" if answer.certificate.kind == "estimate" else "certified"
+        share = f"{word} gap {100 * gap:.2g} %, tolerance {100 * self.gap_tol:.2g} %"
+        steps = answer.steps
+        if self.reason is not None and gap > self.gap_tol:
+            return f"{self.name} stopped after {steps:,} steps ({share}), as {self.reason}"
+        return sentence(self.name, steps, share, gap <= self.gap_tol, interrupted=self.interrupted)
+
+    def _unproved(self, steps: int, change: float, looks: int) -> str:
+        if self.reason is not None:
+            return f"{self.name} stopped: {self.reason}"
+        if self.interrupted:
+            ended = f"{self.name} was interrupted after {steps:,} steps"
+            return f"{ended}: the best policy so far is returned."
+        told = f"{100 * change:.2g} %" if looks > 1 else "an unknown amount"
+        if change <= self.gap_tol:
+            return (
+                f"{self.name} settled after {steps:,} steps (the worst case changed by {told} at the "
+                "last check). No lower bound is known here, so nothing is claimed about the best "
+                "policy."
+            )
+        return (
+            f"{self.name} ran out of steps after {steps:,} (the worst case still changed by {told} at "
+            "the last check): raise max_steps."
+        )

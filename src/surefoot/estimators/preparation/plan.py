@@ -10,8 +10,10 @@ from surefoot.costs.base import weighted_quantile
 from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import register
 from surefoot.problem import column_spread
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import check_choice, check_instance, check_integer, check_number
 
 MISSING = "missing"
 # What a category is read from: the value itself, or a part of a date.
@@ -24,6 +26,7 @@ IDENTIFIER_SHARE = 0.5
 IDENTIFIER_LEVELS = 10
 
 
+@register
 @dataclass(frozen=True)
 class NumberPart:
     """A column of numbers: the median that fills gaps, the divisor, and whether gaps were seen."""
@@ -34,7 +37,14 @@ class NumberPart:
     scale: float
     gaps: bool
 
+    def __post_init__(self) -> None:
+        """Check the numbers, which may come from a file."""
+        check_integer("column", self.column, at_least=0)
+        check_number("fill", self.fill)
+        check_number("scale", self.scale, above=0)
 
+
+@register
 @dataclass(frozen=True)
 class CategoryPart:
     """A category, or the weekday or month of a date: its levels and the share of rows of each.
@@ -49,12 +59,18 @@ class CategoryPart:
     shares: tuple[float, ...]
     rare: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Check what may come from a file."""
+        check_integer("column", self.column, at_least=0)
+        check_choice("reading", self.reading, (VALUE, WEEKDAY, MONTH))
+
     @property
     def shown(self) -> tuple[str, ...]:
         """The levels that have a prepared column."""
         return self.levels[1:] if len(self.levels) == 2 else self.levels
 
 
+@register
 @dataclass(frozen=True)
 class Plan:
     """What each column is, and what it becomes. It is made of plain data, so it can be saved.
@@ -73,6 +89,19 @@ class Plan:
     numbers: tuple[NumberPart, ...]
     categories: tuple[CategoryPart, ...]
     constant: tuple[CategoryPart, ...]
+
+    def __post_init__(self) -> None:
+        """Check that every part reads a column there is."""
+        categories = (*self.categories, *self.constant)
+        for number in self.numbers:
+            check_instance("numbers", number, NumberPart, "NumberPart(...)")
+        for category in categories:
+            check_instance("categories", category, CategoryPart, "CategoryPart(...)")
+        for kind in self.kinds:
+            check_choice("kinds", kind, (NUMBER, CATEGORY, DATE))
+        columns = [part.column for part in self.numbers] + [part.column for part in categories]
+        if max(columns, default=0) >= len(self.kinds):
+            raise InvalidInputError(f"column must be < {len(self.kinds)}, got {max(columns)}.")
 
     def __str__(self) -> str:
         """Return one line for each part."""

@@ -1,6 +1,5 @@
 """A policy together with the preparation of its columns."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,24 +11,25 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from surefoot.ambiguity import WassersteinBall
+from surefoot.ambiguity import Adversary, AmbiguitySet, WassersteinBall
 from surefoot.estimators.augmentation import Augmentation
-from surefoot.estimators.base import RobustEstimator
 from surefoot.estimators.decision_maker import DecisionMaker
-from surefoot.estimators.learner import AdversarialSample
-from surefoot.estimators.persistence import write_file
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
 from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
 from surefoot.estimators.preparation.table import Table, read_table
+from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.exceptions import (
     DataWarning,
     InvalidInputError,
     InvalidTypeError,
     ModelFileError,
     UnsupportedProblemError,
+    warn_user,
 )
+from surefoot.io import write_archive
 from surefoot.nominals import Nominal
+from surefoot.policies import Select
 from surefoot.typing import FloatArray
 from surefoot.validation import check_flag, check_instance, check_integer, mass_vector
 
@@ -230,9 +230,7 @@ class PreparedPolicy(DecisionMaker):
         table = self._read(X, reset=False)
         matrix, surprises = self.plan_.encode(table)
         if surprises:
-            warnings.warn(
-                f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning, stacklevel=3
-            )
+            warn_user(f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning)
         return self._transformed(matrix)
 
     def predict(self, X: Any) -> FloatArray:
@@ -246,7 +244,7 @@ class PreparedPolicy(DecisionMaker):
 
     def worst_case(
         self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None
-    ) -> AdversarialSample:
+    ) -> Adversary:
         """Return the worst distribution around (X, y), its contexts as prepared columns."""
         model = self._robust("worst_case")
         return model.worst_case(self.prepare(X), y, radius=radius, sample_weight=sample_weight)
@@ -257,7 +255,14 @@ class PreparedPolicy(DecisionMaker):
         """Return what the adversary does, column by prepared column and by their names."""
         model = self._robust("augmentation")
         found = model.augmentation(None if X is None else self.prepare(X), y, radius=radius)
-        return replace(found, columns=self.plan_.names or found.columns)
+        return found if not self.plan_.names else replace(found, columns=self._kept_names(found, model))
+
+    def _kept_names(self, found: Augmentation, model: RobustEstimator) -> tuple[str, ...]:
+        """Return the prepared columns that the model's policy looks at, maybe not all."""
+        features = model.problem_.policy.features
+        kept = features.columns if isinstance(features, Select) else range(len(self.plan_.names))
+        names = tuple(self.plan_.names[j] for j in kept)
+        return names if len(names) == len(found.columns) else found.columns
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from new pairs in order; the preparation stays as the first call learned it."""
@@ -278,7 +283,7 @@ class PreparedPolicy(DecisionMaker):
             raise ModelFileError(
                 "The parameters must be those of the fit to be saved, got others: call fit again."
             )
-        write_file(path, *prepared_parts(self))
+        write_archive(path, *prepared_parts(self))
 
     def _checked(self) -> Any:
         check_is_fitted(self)
@@ -293,7 +298,7 @@ class PreparedPolicy(DecisionMaker):
         return model
 
 
-def _refuse_own_geometry(given: dict[str, Any], ball: WassersteinBall, *, freeze: bool) -> None:
+def _refuse_own_geometry(given: dict[str, Any], ball: AmbiguitySet, *, freeze: bool) -> None:
     """Refuse what speaks of the columns of X one by one, and would meet prepared columns."""
     if ball.support is not None:
         raise InvalidInputError(
@@ -325,4 +330,4 @@ def _warn_of_oddities(plan: Plan, rows: int) -> None:
             "than describe them: leave them out, or make them coarser."
         )
     if sentences:
-        warnings.warn(" ".join(sentences), DataWarning, stacklevel=4)
+        warn_user(" ".join(sentences), DataWarning)

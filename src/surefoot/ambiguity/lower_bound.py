@@ -1,0 +1,401 @@
+"""A lower bound on the best worst case, from slopes alone.
+
+Slopes u_i between the steepest two describe an adversary: row i sits on two neighbouring lines of the
+cost with probabilities that make u_i its mean slope. If the adversary can move mass so that no policy
+gains to first order, that is E[w x'] = 0 with w the line's slope, then no policy costs less than
+E[v] - E[w y']. Making the given slopes feasible and paying for the moves out of the budget is all that
+happens here, so the bound is valid for any slopes handed in.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.ambiguity.transport import TransportForm
+from surefoot.costs import Pieces
+from surefoot.typing import FloatArray
+
+# Passes of "clip to the box, project on the frozen columns" before the final exact repair.
+PROJECTIONS = 50
+# Halvings of an interval: of the shift that balances slopes, and of the share that can be paid for.
+HALVINGS, SHARE_HALVINGS = 50, 22
+# Reweightings that turn the separable order-2 plan into the order-1 plan.
+REWEIGHTINGS = 30
+# ...which end early once one of them gains less than this share.
+STALLED = 1e-6
+# Below this share of the largest radius no move is worth paying for: slopes balance exactly instead.
+NEGLIGIBLE_SHARE = 1e-6
+# Below this one, balancing is tried beside shrinking; it costs a factorisation of the contexts.
+SMALL_SHARE = 0.003
+# A direction whose size is a smaller share of the largest is taken to depend on the others...
+RANK_SHARE = 1e-10
+# ...and is looked for by singular values where a factor's diagonal falls below this share.
+DOUBTFUL_SHARE = 1e-6
+# Golden sections leave 0.618 of an interval each: so many find a maximum to nine digits, or to four.
+SECTIONS, FEW_SECTIONS = 44, 20
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+class Lines(NamedTuple):
+    """Some lines of a cost, the first and the last among them."""
+
+    slopes: FloatArray
+    intercepts: FloatArray
+
+    def means(self, form: TransportForm, slopes: FloatArray, share: float) -> tuple[float, float]:
+        """Return E[v] and E[w^2] of the two lines around each of the slopes times a share."""
+        tables = (self.intercepts, self.slopes**2)
+        if len(self.slopes) == 2:  # both are straight lines in the slope, so its mean will do
+            mean = share * float(form.weights @ slopes)
+            step = (mean - self.slopes[0]) / (self.slopes[1] - self.slopes[0])
+            gain, square = (float(low + step * (high - low)) for low, high in tables)
+            return gain, square
+        gain, square = (
+            float(form.weights @ np.interp(share * slopes, self.slopes, table)) for table in tables
+        )
+        return gain, square
+
+
+def line_sets(pieces: Pieces) -> list[Lines]:
+    """Return the lines that can matter together: all, then ever fewer of those in the middle.
+
+    A move along the gradient gains with the square of the slope, so as moves grow longer the lines
+    in the middle drop out one by one; with the outermost two alone the bound is that of long moves.
+    """
+    slopes, intercepts = np.array(pieces.slopes), np.array(pieces.intercepts)
+    sets = [Lines(slopes, intercepts)]
+    while len(slopes) > 2:
+        squares = slopes**2
+        # Middle line k drops where w_k^2 q + v_k meets the chord between its neighbours.
+        share = (slopes[1:-1] - slopes[:-2]) / (slopes[2:] - slopes[:-2])
+        above = intercepts[1:-1] - (1.0 - share) * intercepts[:-2] - share * intercepts[2:]
+        rise = (1.0 - share) * squares[:-2] + share * squares[2:] - squares[1:-1]
+        dropped = 1 + int(np.argmin(above / rise))
+        slopes, intercepts = np.delete(slopes, dropped), np.delete(intercepts, dropped)
+        sets.append(Lines(slopes, intercepts))
+    return sets
+
+
+def lower_bound(form: TransportForm, slopes: FloatArray) -> float:
+    """Return a value that the worst case of no policy can go below."""
+    inside = np.clip(slopes, -form.pieces.down, form.pieces.up)
+    share = form.radius / max(form.largest_radius, np.finfo(np.float64).tiny)
+    if share <= NEGLIGIBLE_SHARE:
+        return max(_least(form), _balanced_bound(form, _balanced(form, inside, form.contexts)))
+    balanced = _balanced(form, inside, form.contexts[:, ~form.movable])
+    if form.boxed:
+        return max(_least(form), *(_boxed_bound(form, balanced, one) for one in line_sets(form.pieces)))
+    bound = max(_least(form), _free_bound(form, balanced))
+    if share > SMALL_SHARE:
+        return bound
+    return max(bound, _free_bound(form, _nearly_balanced(form, balanced)))
+
+
+def _least(form: TransportForm) -> float:
+    """No cost is below the least there is, and with no slope at all that is the bound."""
+    return form.pieces.least
+
+
+def _balanced_bound(form: TransportForm, slopes: FloatArray) -> float:
+    """Slopes that balance with all columns need no move: they prove E[v] - E[w y]."""
+    lines = line_sets(form.pieces)[0]
+    return lines.means(form, slopes, 1.0)[0] - float((form.weights * slopes) @ form.outcomes)
+
+
+def _price(form: TransportForm, slopes: FloatArray) -> float:
+    """||X'u|| over movable columns, what making the slopes feasible costs."""
+    weighted = form.weights * slopes
+    gradient = form.contexts.T @ weighted
+    # Sums that cancel leave rounding behind, for which nothing has to be paid.
+    rounding = 1e-15 * form.column_sizes * float(np.abs(weighted).sum())
+    owed = form.movable & (np.abs(gradient) > rounding)
+    return float(np.linalg.norm(gradient[owed]))
+
+
+def _nearly_balanced(form: TransportForm, slopes: FloatArray) -> FloatArray:
+    """Move slopes towards balance with all columns until a small budget pays for what is left.
+
+    Shrinking them towards zero would pay too, but at a small radius it throws away nearly all.
+    """
+    balanced = _balanced(form, slopes, form.contexts)
+    budget = form.radius * form.slope_constant
+    share = min(1.0, budget / max(_price(form, slopes), np.finfo(np.float64).tiny))
+    return np.asarray(balanced + share * (slopes - balanced))
+
+
+def _balanced(form: TransportForm, slopes: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return slopes in [-b, h] whose weighted products with the columns (and with 1) vanish.
+
+    The constant counts as a column when the intercept is free.
+    """
+    up, down, weights = form.pieces.up, form.pieces.down, form.weights
+    if columns.shape[1] == 0:
+        return _zero_mean(slopes, weights, down, up) if form.intercept else slopes
+    if form.intercept:  # centred, a column far from zero keeps its digits
+        columns = np.column_stack([np.ones(len(columns)), columns - weights @ columns])
+    columns = columns / np.maximum(np.sqrt(weights @ columns**2), np.finfo(np.float64).tiny)
+    root = np.sqrt(weights)
+    basis = _column_basis(columns * root[:, None])
+    for _ in range(PROJECTIONS):
+        slopes = _project(slopes, basis, root)
+        outside = max((slopes - up).max(), (-down - slopes).max())
+        if outside <= 0.0:
+            break
+        slopes = np.clip(slopes, -down, up)
+    slopes = _project(slopes, basis, root)
+    # Zero slopes balance and lie inside, so shrinking towards them repairs what is left.
+    excess = max(slopes.max() / up, -slopes.min() / down, 1.0)
+    return np.asarray(slopes / excess)
+
+
+def _column_basis(matrix: FloatArray) -> FloatArray:
+    """Orthonormal basis of the column space; dependent columns are dropped."""
+    if matrix.shape[0] >= matrix.shape[1]:
+        basis, triangle = np.linalg.qr(matrix)
+        sizes = np.abs(np.diag(triangle))
+        if sizes.min() > DOUBTFUL_SHARE * sizes.max():
+            return np.asarray(basis)
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left[:, sizes > RANK_SHARE * sizes[0]])
+
+
+def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatArray:
+    weighted = root * slopes
+    return np.asarray((weighted - basis @ (basis.T @ weighted)) / root)
+
+
+def _zero_mean(slopes: FloatArray, weights: FloatArray, down: float, up: float) -> FloatArray:
+    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero.
+
+    The mean is piecewise linear in the shift, so Newton's method inside a bracket ends at the root.
+    """
+    low, high = float(slopes.min() - up), float(slopes.max() + down)
+    shift = 0.0
+    for _ in range(HALVINGS):
+        balanced = np.clip(slopes - shift, -down, up)
+        mean = float(weights @ balanced)
+        if abs(mean) <= 1e-15 * (up + down):
+            break
+        low, high = (shift, high) if mean > 0 else (low, shift)
+        free = float(weights @ (np.abs(balanced - 0.5 * (up - down)) < 0.5 * (up + down)))
+        guess = shift + mean / free if free > 0 else low
+        shift = guess if low < guess < high else 0.5 * (low + high)
+    return np.asarray(balanced)
+
+
+def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
+    """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(E w^2)."""
+    price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
+    sets = line_sets(form.pieces) if form.order == 2 else line_sets(form.pieces)[:1]
+
+    def gain(share: float) -> float:
+        """Spend on the outcomes what the contexts leave over."""
+        means = [lines.means(form, slopes, share) for lines in sets]
+        if form.order == 1:
+            left = form.radius * form.pieces.steepest - share * price
+            return means[0][0] + share * paid + max(left, 0.0) * form.pull
+        return share * paid + _best_mixture(form, means, (share * price) ** 2)
+
+    def affordable(share: float) -> bool:
+        if form.order == 1:
+            return share * price <= form.radius * form.pieces.steepest
+        _, square = sets[-1].means(form, slopes, share)
+        return share * price <= form.radius * math.sqrt(max(square, 0.0))
+
+    most = _largest_share(affordable)
+    return gain(most) if form.pull == 0.0 and form.pieces.two else _best(gain, most, SECTIONS)
+
+
+def _best_mixture(form: TransportForm, means: list[tuple[float, float]], owed: float) -> float:
+    """Return the best of E[v] + sqrt((rho^2 E[w^2] - owed) pull) over mixtures of neighbouring sets.
+
+    Fewer lines have a larger E[w^2], which pays for more, and a smaller E[v].
+    """
+    budget, best = form.radius**2, -math.inf
+    for (gain, square), (next_gain, next_square) in itertools.pairwise([*means, means[-1]]):
+        left, rise, fall = budget * square - owed, budget * (next_square - square), gain - next_gain
+        shares = [0.0, 1.0]
+        if rise > 0.0:
+            # The least share that pays; and, if outcomes move, the one at which another does not pay.
+            shares.append(-left / rise)
+            if fall > 0.0:
+                shares.append((form.pull * (0.5 * rise / fall) ** 2 - left) / rise)
+        for share in np.clip(shares, 0.0, 1.0).tolist():
+            over = left + share * rise
+            if over >= -1e-12 * owed:
+                best = max(best, gain - share * fall + math.sqrt(max(over, 0.0) * form.pull))
+    return best
+
+
+def _best(gain: Callable[[float], float], most: float, sections: int) -> float:
+    """Return the largest gain over shares up to the most that can be paid for; gains are concave."""
+    low, high = 0.0, most
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = gain(left), gain(right)
+    best = max(gain(most), at_left, at_right)
+    for _ in range(sections):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = gain(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = gain(right)
+        best = max(best, at_left, at_right)
+    return best
+
+
+def _boxed_bound(form: TransportForm, slopes: FloatArray, lines: Lines) -> float:
+    """Box support: build the plan of moves column by column and keep the share it can pay for."""
+    paid = -float((form.weights * slopes) @ form.outcomes)
+
+    def gain(share: float) -> float:
+        left = form.budget - _plan_cost(form, share * slopes, lines)
+        if left < 0.0:  # reweighting can find a dearer plan for a smaller share
+            return -math.inf
+        earned = lines.means(form, slopes, share)[0] + share * paid
+        return earned if form.pull == 0.0 else earned + _outcome_gain(form, share * slopes, left, lines)
+
+    most = _largest_share(lambda share: _plan_cost(form, share * slopes, lines) <= form.budget)
+    return gain(most) if form.pull == 0.0 and form.pieces.two else _best(gain, most, FEW_SECTIONS)
+
+
+def _atoms(form: TransportForm, slopes: FloatArray, lines: Lines) -> list[tuple[float, FloatArray]]:
+    """Return the mass that sits on each line, row by row."""
+    above = np.clip(np.searchsorted(lines.slopes, slopes, side="right"), 1, len(lines.slopes) - 1)
+    low, high = lines.slopes[above - 1], lines.slopes[above]
+    share = (slopes - low) / (high - low)
+    return [
+        (float(w), form.weights * ((above == k) * share + (above == k + 1) * (1.0 - share)))
+        for k, w in enumerate(lines.slopes)
+    ][::-1]  # fmt: skip
+
+
+def _outcome_gain(form: TransportForm, slopes: FloatArray, budget: float, lines: Lines) -> float:
+    """What moving outcomes against the slopes, inside their bounds, earns for a budget.
+
+    Order 2 moves every outcome in proportion to its slope; order 1 spends on the steeper line
+    first, because there a unit of transport earns most.
+    """
+    low, high = form.outcome_lower - form.outcomes, form.outcome_upper - form.outcomes
+    atoms = _atoms(form, slopes, lines)
+    groups = [atoms] if form.order == 2 else [[a] for a in sorted(atoms, key=lambda a: -abs(a[0]))]
+    gain = 0.0
+    for group in groups:
+        earned, spent = _spend(form, group, low, high, budget)
+        gain, budget = gain + earned, budget - spent
+    return gain
+
+
+def _spend(
+    form: TransportForm,
+    atoms: list[tuple[float, FloatArray]],
+    low: FloatArray,
+    high: FloatArray,
+    budget: float,
+) -> tuple[float, float]:
+    """Move the outcomes of these atoms at one pace until the budget is spent: (earned, spent)."""
+
+    def at(pace: float) -> tuple[float, float]:
+        moves = [(w, mass, np.clip(-w * pace, low, high)) for w, mass in atoms]
+        earned = sum(-w * float(mass @ dy) for w, mass, dy in moves)
+        price = sum(float(mass @ np.abs(dy) ** form.order) for _, mass, dy in moves)
+        return earned, form.outcome_cost * price
+
+    most = 1.0
+    for _ in range(HALVINGS):
+        if at(most)[1] > budget:
+            break
+        most *= 4.0
+    return at(most * _largest_share(lambda share: at(share * most)[1] <= budget))
+
+
+def _largest_share(affordable: Callable[[float], bool]) -> float:
+    """Largest share in [0, 1] that is affordable; 0 always is."""
+    if affordable(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(SHARE_HALVINGS):
+        share = 0.5 * (low + high)
+        low, high = (share, high) if affordable(share) else (low, share)
+    return low
+
+
+def _plan_cost(form: TransportForm, slopes: FloatArray, lines: Lines) -> float:
+    """Transport cost of a plan inside the box that makes E[w x'] vanish; infinite if none is found.
+
+    With moves c_i w d_j clipped to the box, each column is one monotone equation in d_j. Equal c_i
+    make the plan optimal for order 2; for order 1 they are reweighted by the length of each move.
+    """
+    columns = form.movable
+    X = form.contexts[:, columns]
+    target = -(form.weights * slopes) @ X
+    if not target.any():
+        return 0.0
+    # The atoms of every row, one for each line, stacked: slope w, probability, room for the move.
+    atoms = _atoms(form, slopes, lines)
+    w = np.concatenate([np.full(len(X), slope) for slope, _ in atoms])[:, None]
+    mass = np.concatenate([mass for _, mass in atoms])
+    low, high = (np.tile(bound[columns] - X, (len(atoms), 1)) for bound in (form.lower, form.upper))
+    lengths = np.ones(len(mass))
+    best = math.inf
+    for _ in range(1 if form.order == 2 else REWEIGHTINGS):
+        moves = _solve_columns(w * lengths[:, None], w, mass, low, high, target)
+        if moves is None:
+            return best
+        squared = (moves**2).sum(axis=1)
+        if form.order == 2:
+            return float(mass @ squared)
+        norms = np.sqrt(squared)
+        before, best = best, min(best, float(mass @ norms))
+        if best >= before * (1.0 - STALLED):
+            return best
+        lengths = norms + 1e-9 * max(float(norms.max()), 1e-300)
+    return best
+
+
+def _solve_columns(
+    pace: FloatArray,
+    w: FloatArray,
+    mass: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    target: FloatArray,
+) -> FloatArray | None:
+    """Find d with sum of mass w clip(pace d, low, high) = target, column by column.
+
+    Pace and w have one sign, so the left side grows with d: every atom moves until the box stops it
+    at d = room / pace. Sorted by these stops the left side is known at each of them, and d lies on
+    the segment on which it passes the target. None if the box stops all atoms before that.
+    """
+    sign, need = np.sign(target), np.abs(target)
+    room = np.where(pace * sign > 0, high, -low)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a line without slope never moves
+        stops = np.where(pace == 0.0, np.inf, room / np.abs(pace))
+    push = (mass * np.abs(w[:, 0]))[:, None]
+    order = np.argsort(stops, axis=0)
+    stops = np.take_along_axis(stops, order, axis=0)
+    rates, held = (
+        np.take_along_axis(np.broadcast_to(part, order.shape), order, axis=0)
+        for part in (push * np.abs(pace), push * np.where(np.isfinite(room), room, 0.0))
+    )
+    held_before = np.cumsum(held, axis=0) - held
+    rates = np.cumsum(rates[::-1], axis=0)[::-1]
+    with np.errstate(invalid="ignore"):  # an atom without mass or bound
+        sums = np.where(rates > 0, held_before + rates * stops, held_before)
+    passed = sums >= need
+    if not passed.any(axis=0).all():
+        return None
+    first = np.argmax(passed, axis=0)[None, :]
+    before, rate, stop = (
+        np.take_along_axis(part, first, axis=0)[0] for part in (held_before, rates, stops)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        d = np.where(need > 0, np.minimum((need - before) / rate, stop), 0.0)
+    moves = np.clip(pace * (sign * d), low, high)
+    short = need - (push * np.abs(moves)).sum(axis=0)
+    return moves if (np.abs(short) <= 1e-9 * need).all() else None

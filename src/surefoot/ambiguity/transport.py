@@ -1,0 +1,124 @@
+"""Rows in a Wasserstein ball: how far samples may move, and what a move can gain."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from surefoot.ambiguity.form import AffineRows, Geometry
+from surefoot.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransportForm(AffineRows):
+    """Rows of one product in a Wasserstein ball.
+
+    Attributes
+    ----------
+    movable
+        Shape (columns,): which columns the adversary may move.
+    radius, order, outcome_cost
+        Of the ball, in the units of the form.
+    lower, upper
+        Shape (columns,): the support of contexts, in the units of the form.
+    outcome_lower, outcome_upper
+        Shape (rows,): the support of each row's outcome; with an offset, of what it leaves over.
+    """
+
+    movable: BoolArray
+    radius: float
+    order: int
+    outcome_cost: float
+    lower: FloatArray
+    upper: FloatArray
+    outcome_lower: FloatArray
+    outcome_upper: FloatArray
+
+    @cached_property
+    def boxed(self) -> bool:
+        """Whether the support stops the adversary anywhere."""
+        held = (
+            np.isfinite(self.lower[self.movable]).any() or np.isfinite(self.upper[self.movable]).any()
+        )
+        bounds = (self.outcome_lower, self.outcome_upper)
+        outcome_held = math.isfinite(self.outcome_cost) and any(np.isfinite(b).any() for b in bounds)
+        return bool(held) or outcome_held
+
+    @property
+    def pull(self) -> float:
+        """1/kappa, zero when outcomes cannot move."""
+        return 1.0 / self.outcome_cost
+
+    @property
+    def budget(self) -> float:
+        """Most transport cost that the adversary may spend: radius^order."""
+        return float(self.radius**self.order)
+
+    @property
+    def slope_constant(self) -> float:
+        """Cost per unit of radius and of ||theta||: G for order 1, sqrt(b h) for order 2."""
+        return self.pieces.steepest if self.order == 1 else self.pieces.geometric
+
+    def dual_norm(self, theta: FloatArray) -> float:
+        """How far the cost moves per unit of transport: ||theta|| joined with the outcome's share.
+
+        max(||theta||, 1/kappa) for order 1, sqrt(||theta||^2 + 1/kappa) for order 2, over movable
+        columns.
+        """
+        m = float(np.linalg.norm(theta[self.movable]))
+        if self.order == 1:
+            return max(m, self.pull)
+        return math.sqrt(m * m + self.pull)
+
+    @cached_property
+    def largest_radius(self) -> float:
+        """rho_max in the units of the form: from it on, the best policy with intercept is constant.
+
+        ||X'u|| / C with u the slopes of the constant order, X centred, C the slope constant. Exact
+        for two lines, a free support and no frozen columns; otherwise the right scale for radii.
+        """
+        _, slopes = self.constant_order()
+        gradient = self.contexts.T @ (self.weights * slopes)
+        return float(np.linalg.norm(gradient[self.movable])) / self.slope_constant
+
+    @property
+    def collapses(self) -> bool:
+        """Whether the largest radius is exact: a free support, an intercept, and only contexts move.
+
+        Frozen columns that vary keep their parameters at any radius, and so does a policy whose
+        outcomes move: sqrt(||theta||^2 + pull) is flat at theta = 0.
+        """
+        still = (self.movable | (np.ptp(self.contexts, axis=0) == 0.0)).all()
+        return bool(still and self.intercept and not self.boxed and self.pull == 0.0)
+
+    @property
+    def geometry(self) -> Geometry:
+        """What the compiled kernels need to move samples."""
+        return Geometry(
+            slopes=np.array(self.pieces.slopes), intercepts=np.array(self.pieces.intercepts),
+            smoothing=self.pieces.smoothing, radius=self.radius, order=self.order, pull=self.pull,
+            boxed=self.boxed, lower=self.lower, upper=self.upper,
+        )  # fmt: skip
+
+    def subset(self, rows: IntArray) -> Self:
+        """Return the form on some of the rows, in the same units."""
+        kept = super().subset(rows)
+        return replace(
+            kept, outcome_lower=self.outcome_lower[rows], outcome_upper=self.outcome_upper[rows]
+        )
+
+    def in_plain_units(self) -> Self:
+        """Return the form in units of the ball and of the user's outcomes and costs."""
+        c, unit = self.column_unit, self.outcome_unit
+        share = (c / unit) ** self.order
+        return replace(
+            self, contexts=self.contexts * c, outcomes=self.outcomes * unit,
+            pieces=self.pieces.scaled(1.0 / self.cost_unit, 1.0 / unit), offsets=self.offsets * unit,
+            cut=None if self.cut is None else self.cut * unit,
+            scale=self.scale / c, column_unit=1.0, outcome_unit=1.0, cost_unit=1.0,
+            radius=self.radius * c, outcome_cost=self.outcome_cost * share,
+            lower=self.lower * c, upper=self.upper * c,
+            outcome_lower=self.outcome_lower * unit, outcome_upper=self.outcome_upper * unit,
+        )  # fmt: skip

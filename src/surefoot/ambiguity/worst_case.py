@@ -1,0 +1,191 @@
+"""The worst case of a given policy: its value, its multiplier and the distribution that attains it."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.ambiguity.form import Adversary
+from surefoot.ambiguity.moves import Moves, best_moves, stay
+from surefoot.ambiguity.transport import TransportForm
+from surefoot.typing import BoolArray, FloatArray
+
+# Bisection of the multiplier: each halving of its logarithm gains a bit, and 60 exhaust a double.
+HALVINGS = 60
+# A box can hold all the mass there is for less than the budget; the multiplier is then zero, and
+# this share of its largest value stands in for it.
+SMALLEST_SHARE = 1e-13
+# Mass that crosses to the steep side before it goes far loses at most this share of the cost.
+CROSSING_SHARE = 1e-4
+
+
+def worst_value(form: TransportForm, theta: FloatArray, intercept: float) -> tuple[float, float]:
+    """Return the worst-case expected cost of a policy and the multiplier that attains it.
+
+    Any multiplier gives an upper bound, so the value is valid however roughly gamma was found.
+    """
+    residuals = form.residuals(theta, intercept)
+    nominal = form.mean_cost(residuals)
+    norm = form.dual_norm(theta)
+    if form.radius == 0.0 or norm == 0.0:
+        return nominal, 0.0
+    if form.order == 1 and not form.boxed:
+        gamma = form.pieces.steepest * norm
+        return nominal + form.radius * gamma, gamma
+    if form.order == 2 and not form.boxed and form.pieces.two and form.pieces.smoothing == 0.0:
+        return _order_two_free(form, residuals, norm)
+    _, gamma = _bisect_multiplier(form, theta, intercept)
+    moves = best_moves(form, theta, intercept, gamma)
+    value = gamma * form.budget + float(form.weights @ moves.value)
+    if not form.boxed:
+        return value, gamma
+    # In a box a smoothed cost is moved as its kinked twin, which is nowhere more than this below it.
+    rounding = 0.25 * (form.pieces.up + form.pieces.down) * form.pieces.smoothing
+    return max(value + rounding, nominal), gamma
+
+
+def _order_two_free(form: TransportForm, residuals: FloatArray, norm: float) -> tuple[float, float]:
+    """Order 2, free support, two lines: the multiplier solves gamma = norm sqrt(E w^2) / (2 rho).
+
+    E w^2 depends on gamma only through which residuals lie below (b - h) norm^2 / (4 gamma). For
+    each number of them, gamma and that threshold are explicit; the right number is where sorted
+    residuals and falling thresholds cross, or gamma puts the threshold on a residual in between.
+    """
+    up, down, rho, signed = form.pieces.up, form.pieces.down, form.radius, residuals
+    if down < up:  # the same problem seen in a mirror
+        up, down, signed = down, up, -residuals
+    order = np.argsort(signed)
+    ranked = signed[order]
+    below = np.concatenate([[0.0], np.cumsum(form.weights[order])])
+    gammas = norm * np.sqrt(up**2 * (1.0 - below) + down**2 * below) / (2.0 * rho)
+    thresholds = 0.25 * (down - up) * norm**2 / gammas
+    crossed = ranked >= thresholds[:-1]
+    count = int(np.argmax(crossed)) if crossed.any() else len(ranked)
+    gamma = float(gammas[count])
+    if count > 0 and thresholds[count] < ranked[count - 1]:
+        gamma = 0.25 * (down - up) * norm**2 / float(ranked[count - 1])
+    quarter = 0.25 * norm**2 / gamma
+    values = np.maximum(up * signed + up**2 * quarter, -down * signed + down**2 * quarter)
+    return gamma * rho**2 + float(form.weights @ values), gamma
+
+
+def _bisect_multiplier(form: TransportForm, theta: FloatArray, intercept: float) -> tuple[float, float]:
+    """Return multipliers just below and just above the one at which the budget is spent."""
+    # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
+    high = (1.0 + 1e-12) * form.pieces.steepest * form.dual_norm(theta)
+    if form.order == 2:
+        high /= 2.0 * form.radius
+    low = high * SMALLEST_SHARE
+
+    def spends(gamma: float) -> bool:
+        moves = best_moves(form, theta, intercept, gamma)
+        spent = float(form.weights @ moves.distance)
+        return not np.isfinite(moves.value).all() or spent > form.budget
+
+    if not spends(low):
+        return low, low
+    for _ in range(HALVINGS):
+        gamma = math.sqrt(low * high)
+        low, high = (gamma, high) if spends(gamma) else (low, gamma)
+    return low, high
+
+
+class _Part(NamedTuple):
+    """A share of every row's mass and where it goes."""
+
+    weights: FloatArray
+    moves: Moves
+
+
+def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adversary:
+    """Return the adversarial distribution of a policy, as atoms that respect the budget."""
+    value, gamma = worst_value(form, theta, intercept)
+    if form.radius == 0.0 or form.dual_norm(theta) == 0.0:
+        parts = [_Part(form.weights, stay(form, theta, intercept))]
+    elif form.order == 1 and not form.boxed:
+        parts = _far_parts(form, theta, intercept, stay(form, theta, intercept), value)
+    else:
+        parts = _mixed_parts(form, theta, intercept, value)
+    kept = [(part, np.flatnonzero(part.weights > 0)) for part in parts]
+    rows = np.concatenate([rows for _, rows in kept])
+    weights = np.concatenate([part.weights[rows] for part, rows in kept])
+    distances = np.concatenate([part.moves.distance[rows] for part, rows in kept])
+    contexts = form.contexts[rows] + np.concatenate([part.moves.contexts[rows] for part, rows in kept])
+    outcomes = form.outcomes[rows] + np.concatenate([part.moves.outcomes[rows] for part, rows in kept])
+    costs = form.pieces.evaluate(contexts @ theta + intercept - outcomes)
+    return Adversary(
+        value=value,
+        expected_cost=float(weights @ costs),
+        multiplier=np.array([gamma]),
+        transport_cost=np.array([weights @ distances]),
+        rows=rows,
+        products=np.zeros(len(rows), dtype=np.int64),
+        contexts=contexts,
+        outcomes=outcomes,
+        weights=weights,
+        distances=distances,
+    )
+
+
+def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value: float) -> list[_Part]:
+    """Mix the answers just below and just above the multiplier so that the budget is just spent."""
+    low, high = _bisect_multiplier(form, theta, intercept)
+    below, above = (best_moves(form, theta, intercept, gamma) for gamma in (low, high))
+    spent = [float(form.weights @ moves.distance) for moves in (below, above)]
+    if not np.isfinite(spent[0]):  # an open side: what is left of the budget goes far
+        return _far_parts(form, theta, intercept, above, value)
+    over = spent[0] - form.budget
+    share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
+    mixed = [_Part((1.0 - share) * form.weights, below), _Part(share * form.weights, above)]
+    return [part for part in mixed if part.weights.any()]
+
+
+def _far_parts(
+    form: TransportForm, theta: FloatArray, intercept: float, moves: Moves, value: float
+) -> list[_Part]:
+    """Order 1, an open side: spend what the given moves leave of the budget on moves that go far.
+
+    On the line that gains most by the way, a row climbs at the full slope however far it goes, so
+    moving all such rows equally far attains the supremum. Without one, a little mass of the row that
+    is nearest to that line crosses over and goes: what the crossing loses falls with the mass.
+    """
+    line, direction, pull = _open_line(form, theta)
+    residuals = (form.contexts + moves.contexts) @ theta + intercept
+    residuals -= form.outcomes + moves.outcomes
+    on_line = form.pieces.slopes[line] * residuals + form.pieces.intercepts[line]
+    costs = form.pieces.evaluate(residuals)
+    # What a unit of a row's mass loses by leaving for that line; less is rounding.
+    lost = np.where(form.weights > 0, costs - on_line, np.inf)
+    weights = np.where(lost <= 1e-12 * (np.abs(costs) + np.abs(on_line)), form.weights, 0.0)
+    if not weights.any():
+        nearest = int(np.argmin(lost))
+        weights[nearest] = min(form.weights[nearest], CROSSING_SHARE * abs(value) / lost[nearest])
+    left = max(form.budget - float(form.weights @ moves.distance), 0.0)
+    length = np.where(weights > 0, left / weights.sum(), 0.0)
+    contexts = moves.contexts + np.outer(length, direction)
+    outcomes = moves.outcomes + length * pull
+    distance = np.sqrt((contexts**2).sum(axis=1))
+    if form.pull > 0.0:
+        distance = distance + form.outcome_cost * np.abs(outcomes)
+    far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
+    return [_Part(form.weights - weights, moves), _Part(weights, far)]
+
+
+def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray, float]:
+    """Return the line that gains most per unit of far transport, and the way: contexts or outcome."""
+    best = (-1.0, 0, np.zeros_like(theta), 0.0)
+    for line, slope in reversed(list(enumerate(form.pieces.slopes))):
+        way = np.where(open_columns(form, slope * theta), slope * theta, 0.0)
+        norm = float(np.linalg.norm(way))
+        if norm > best[0]:
+            best = (norm, line, way / norm if norm > 0.0 else way, 0.0)
+        bounds = form.outcome_lower if slope > 0 else form.outcome_upper
+        outcome_open = form.pull > 0.0 and bool(np.isinf(bounds).any())
+        if outcome_open and abs(slope) * form.pull > best[0]:
+            best = (abs(slope) * form.pull, line, np.zeros_like(theta), -np.sign(slope) * form.pull)
+    return best[1], best[2], float(best[3])
+
+
+def open_columns(form: TransportForm, push: FloatArray) -> BoolArray:
+    """Return the movable columns on whose side no bound stops a move along ``push``."""
+    return np.asarray(form.movable & np.isinf(np.where(push > 0, form.upper, form.lower)))

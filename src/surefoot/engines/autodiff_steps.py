@@ -1,0 +1,261 @@
+"""DA-SGD for any differentiable cost and policy, by automatic differentiation (JAX).
+
+``update(state, sample)`` is the one step: move the sample adversarially, step the parameters, step
+the multiplier. ``run`` takes a block of samples through it, ``follow`` the rows of a stream. All are
+pure, so a batch of problems is the same function under ``jax.vmap``, on a CPU or a GPU.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from surefoot.costs import AuxiliaryCost, Cost
+from surefoot.engines.ascent import Climb, Limits, Move, better_start, climb, transport
+from surefoot.engines.optimizer_rules import Rule, Travel
+from surefoot.policies import Policy
+
+Array = Any
+Tree = Any
+
+# A step of the log-multiplier: this many units over the root of its summed squared gradients.
+LOG_STEP = 1.0
+# The multiplier looks at no more than this many budgets of transport in one step: a sample that ran
+# away because the multiplier was too small says "raise it", not by how much.
+MOST_BUDGETS = 100.0
+# Share of the newest curvature in the running estimate with which the next ascent starts.
+CURVATURE_SHARE = 0.1
+# The far start lies this many radii behind the sample: beyond the kink for moves of the usual size.
+FAR_START = 2.0
+
+
+class Arena(NamedTuple):
+    """The numbers of a problem; under ``vmap`` each problem has its own."""
+
+    radius: Array
+    outcome_unit: Array
+    scale: Array
+    inside: Array
+    lower: Array
+    upper: Array
+    outcome_bounds: Array
+    units: dict[str, Array]
+    auxiliary_centre: Array
+    auxiliary_unit: Array
+    total_steps: Array
+    restart: Array
+
+
+class AutodiffState(NamedTuple):
+    """All that the next step needs to know.
+
+    ``average`` is the running mean of the parameters over ``averaged`` steps.
+    """
+
+    trained: Tree
+    rule: Tree
+    log_multiplier: Array
+    multiplier_squares: Array
+    curvature: Array
+    average: Tree
+    averaged: Array
+    steps: Array
+
+
+class Info(NamedTuple):
+    """What a person wants to see of one step."""
+
+    cost: Array
+    distance: Array
+    multiplier: Array
+
+
+@dataclass(frozen=True)
+class StepMethod:
+    """What compiled code is made for: parts, order and sizes, but no numbers of a problem."""
+
+    cost: Cost
+    policy: Policy
+    order: int
+    outcomes_move: bool
+    inner_steps: int
+    rule: Rule
+    batch: int = 1
+    restart: bool = False
+    average: bool = True
+
+
+def sample_cost(method: StepMethod, trained: Tree, arena: Arena, x: Array, y: Array) -> Array:
+    """Return c(f(theta; x), y) for one sample."""
+    z = method.policy.evaluate(trained["policy"], arena.units, x, jnp)
+    if isinstance(method.cost, AuxiliaryCost):
+        auxiliary = arena.auxiliary_centre + arena.auxiliary_unit * trained["auxiliary"]
+        return method.cost.evaluate_at(z, auxiliary, y, jnp)
+    return method.cost.evaluate(z, y, jnp)
+
+
+def moved(arena: Arena, x: Array, y: Array, move: Move) -> tuple[Array, Array]:
+    """Return a sample after its move, in the user's units."""
+    context = x + arena.scale * move[0]
+    return context, y + move[1] / arena.outcome_unit if move[1].shape[0] else y
+
+
+def limits_of(method: StepMethod, arena: Arena, x: Array, y: Array) -> Limits:
+    """Return how far a sample may move, in units of transport."""
+    empty = jnp.zeros((0,), x.dtype)
+    low, high = (arena.lower - x) / arena.scale, (arena.upper - x) / arena.scale
+    if not method.outcomes_move:
+        return Limits((low, empty), (high, empty), (arena.inside, empty))
+    low_y, high_y = ((bound - y) * arena.outcome_unit for bound in arena.outcome_bounds)
+    free = jnp.where(arena.radius > 0.0, jnp.ones_like(y), 0.0)
+    return Limits((low, low_y), (high, high_y), (arena.inside, free))
+
+
+def move_sample(
+    method: StepMethod, trained: Tree, arena: Arena, gamma: Array, curvature: Array, x: Array, y: Array,
+) -> Climb:  # fmt: skip
+    """Move one sample to (nearly) maximise the inner problem."""
+
+    def cost_of(move: Move) -> Array:
+        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
+
+    gain = jax.value_and_grad(cost_of)
+    limits = limits_of(method, arena, x, y)
+    start = jax.tree.map(jnp.zeros_like, limits.inside)
+    if method.restart:
+        reach = FAR_START * arena.radius
+        better = better_start(gain, gamma, curvature, method.order, limits, reach)
+        start = jax.tree.map(lambda far, near: jnp.where(arena.restart > 0.0, far, near), better, start)
+    settings = (gamma, curvature, method.order, limits, method.inner_steps)
+    return climb(gain, start, *settings, unroll=True)
+
+
+def update(
+    method: StepMethod, arena: Arena, state: AutodiffState, sample: tuple[Array, Array]
+) -> tuple[AutodiffState, Info]:
+    """Take one step of DA-SGD on a minibatch: contexts (batch, columns) and outcomes (batch, outcomes).
+
+    A batch of one may come without its first axis.
+    """
+    x, y = sample
+    gamma = jnp.exp(state.log_multiplier)
+
+    def moved_cost(trained: Tree, x: Array, y: Array, move: Move) -> Array:
+        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
+
+    def one(x: Array, y: Array) -> tuple[Array, Tree, Array, Array]:
+        found = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
+        move = jax.lax.stop_gradient(found.move)
+        cost, gradient = jax.value_and_grad(moved_cost)(state.trained, x, y, move)
+        return cost, gradient, transport(move, method.order), found.curvature
+
+    cost, gradient, distance, curvature = _over_batch(one, x, y)
+    progress = state.steps / arena.total_steps
+    steps, rule = method.rule.update(gradient, state.rule, state.trained, progress)
+    trained = jax.tree.map(jnp.add, state.trained, steps)
+    budget = arena.radius**method.order
+    pull = gamma * (budget - jnp.minimum(distance, MOST_BUDGETS * budget))
+    squares = state.multiplier_squares + pull**2
+    average, averaged = state.average, state.averaged
+    if method.average:
+        averaged = averaged + 1.0
+        average = jax.tree.map(lambda a, p: a + (p - a) / averaged, average, trained)
+    return AutodiffState(
+        trained=trained,
+        rule=rule,
+        log_multiplier=state.log_multiplier - LOG_STEP * pull / jnp.sqrt(squares + 1e-300),
+        multiplier_squares=squares,
+        curvature=(1.0 - CURVATURE_SHARE) * state.curvature + CURVATURE_SHARE * curvature,
+        average=average,
+        averaged=averaged,
+        steps=state.steps + 1.0,
+    ), Info(cost, distance, gamma)
+
+
+def _over_batch(one: Any, x: Array, y: Array) -> Any:
+    """Return the mean over a batch, or the single answer where there is no batch axis."""
+    if x.ndim == 1:
+        return one(x, y)
+    return jax.tree.map(lambda values: jnp.mean(values, axis=0), jax.vmap(one)(x, y))
+
+
+def run(
+    method: StepMethod, arena: Arena, state: AutodiffState, X: Array, Y: Array
+) -> tuple[AutodiffState, Info]:
+    """Take one step for each entry of X (steps, [batch,] columns) and Y (steps, [batch,] outcomes)."""
+    return jax.lax.scan(lambda s, sample: update(method, arena, s, sample), state, (X, Y))
+
+
+@lru_cache(maxsize=64)
+def compiled_run(method: StepMethod, *, many: bool = False) -> Any:
+    """Return ``run`` compiled for a method; with ``many`` every argument has a leading problem axis."""
+
+    def block(arena: Arena, state: AutodiffState, X: Array, Y: Array) -> tuple[AutodiffState, Info]:
+        return run(method, arena, state, X, Y)
+
+    return jax.jit(jax.vmap(block) if many else block)
+
+
+@lru_cache(maxsize=64)
+def compiled_update(method: StepMethod) -> Any:
+    """Return ``update`` compiled for a method."""
+    return jax.jit(lambda arena, state, x, y: update(method, arena, state, (x, y)))
+
+
+class Carry(NamedTuple):
+    """Where a stream stands: the state of ``autodiff`` and the average that decides."""
+
+    state: AutodiffState
+    average: Tree
+
+
+class StreamRows(NamedTuple):
+    """Rows with their running numbers; each array has a leading axis of rows.
+
+    ``share`` is the row's weight in the average, ``keep`` what is kept of the sums before it.
+    """
+
+    context: Array
+    outcome: Array
+    radius: Array
+    scale: Array
+    movable: Array
+    share: Array
+    keep: Array
+
+
+def forget(state: AutodiffState, keep: Array) -> AutodiffState:
+    """Return the state with a share of its sums: steps grow as if so much less had been seen."""
+    rule = state.rule
+    if isinstance(rule, Travel):
+        rule = rule._replace(squares=jax.tree.map(lambda square: keep * square, rule.squares))
+    return state._replace(rule=rule, multiplier_squares=keep * state.multiplier_squares)
+
+
+def follow(
+    method: StepMethod, arena: Arena, carry: Carry, rows: StreamRows
+) -> tuple[Carry, tuple[Array, Info]]:
+    """Take one step for each row; return the decision before it was learned, too."""
+
+    def one(carry: Carry, row: StreamRows) -> tuple[Carry, tuple[Array, Info]]:
+        decision = method.policy.evaluate(carry.average["policy"], arena.units, row.context, jnp)
+        inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
+        here = arena._replace(
+            radius=row.radius, scale=row.scale, inside=inside, total_steps=jnp.ones(())
+        )
+        state, info = update(method, here, forget(carry.state, row.keep), (row.context, row.outcome))
+        average = jax.tree.map(
+            lambda mean, newest: row.share * newest + (1.0 - row.share) * mean,
+            carry.average, state.trained,
+        )  # fmt: skip
+        return Carry(state, average), (decision, info)
+
+    return jax.lax.scan(one, carry, rows)
+
+
+@lru_cache(maxsize=64)
+def compiled_stream(method: StepMethod) -> Any:
+    """Return ``follow`` compiled for a method."""
+    return jax.jit(lambda arena, carry, rows: follow(method, arena, carry, rows))

@@ -1,0 +1,418 @@
+"""What both estimators share: fit, decide, score, stress, stream, save."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from surefoot.ambiguity import Adversary, WassersteinBall
+from surefoot.certificates import Certificate, make_certificate
+from surefoot.engines.choice import adversary_of, begin_stream, restored_stream, resume_stream
+from surefoot.engines.engine import Parameters
+from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
+from surefoot.engines.stream import Stream, StreamOptions, column_records, support_of, why_no_stream
+from surefoot.estimators.augmentation import Augmentation, augment
+from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.inputs import check_contexts, check_pairs
+from surefoot.estimators.model_file import save_model
+from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
+from surefoot.estimators.radius_selection import RadiusPath, choose_radius
+from surefoot.estimators.recipe import Recipe
+from surefoot.exceptions import (
+    DataWarning,
+    InvalidInputError,
+    SurefootWarning,
+    warn_user,
+)
+from surefoot.forecasts import Question
+from surefoot.nominals import Empirical, Nominal
+from surefoot.problem import Problem, check_support, column_spread, fitted_problem
+from surefoot.solvers import default_solver
+from surefoot.typing import FloatArray
+from surefoot.validation import check_integer, check_number, weight_vector
+
+# A radius that all ambiguity sets can have, to see whether a solver fits.
+TRIAL_RADIUS = 0.5
+
+
+class RobustEstimator(DecisionMaker):
+    """A decision maker with the scikit-learn interface. It is not a regressor: score is minus cost."""
+
+    random_state: int
+    radius_path_: RadiusPath
+    radius_rule_: RuledRadius
+    converged_: bool | None
+    status_: str
+    parameters_: Parameters
+    problem_: Problem
+    nominal_: Nominal
+    _certificate: Certificate | None
+    _stream: Stream
+    _stream_arrays: dict[str, Any]
+
+    @abstractmethod
+    def _recipe(self) -> Recipe:
+        """Return the parts that the constructor's parameters describe."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that failed after it had seen the columns leaves no policy behind."""
+        return hasattr(self, "parameters_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; a stream, which may hold compiled code, goes as arrays."""
+        state = dict(super().__getstate__())
+        stream = state.pop("_stream", None)
+        if stream is not None:
+            state["_stream_arrays"] = stream.arrays()
+        return state
+
+    # --- fitting ----------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn a policy from past pairs.
+
+        Parameters
+        ----------
+        X
+            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers.
+        y
+            Outcomes, shape (rows,) or (rows, products).
+        sample_weight
+            Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
+            counts of observations; others say only how much rows matter beside each other.
+        """
+        with self._kept_on_failure():
+            recipe, nominal, y, seed = self._checked(X, y, sample_weight)
+            question = recipe.question(nominal, seed)
+            radius = self._chosen_radius(recipe, question, seed)
+            problem = question.problem.at_radius(radius)
+            solver = default_solver(problem) if recipe.solver is None else recipe.solver
+            solution = solver.solve(problem, seed)
+            self._take(problem, y)
+            self.parameters_ = solution.parameters
+            self._certificate = solution.certificate
+            self.converged_, self.status_ = solution.converged, solution.status
+            self.n_steps_, self.history_ = solution.n_steps, solution.history
+            self._multiplier = self._per_product(solution.multiplier)
+        return self
+
+    def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Recipe, Nominal, FloatArray, int]:
+        """Return the fitted recipe, the nominal, the outcomes and the seed; forget an earlier fit."""
+        given = self._recipe()
+        seed = check_integer("random_state", self.random_state, at_least=0)
+        for name in ("radius_path_", "radius_rule_", "_stream", "_stream_arrays"):
+            if hasattr(self, name):
+                delattr(self, name)
+        X, y = check_pairs(self, X, y, reset=True, min_rows=2)
+        recipe = given.fitted(X)
+        nominal = self._nominal(recipe, X, y, weight)
+        self._warn_of_constant_columns(recipe, nominal)
+        self._given_recipe = given
+        return recipe, nominal, y, seed
+
+    def _chosen_radius(self, recipe: Recipe, question: Question, seed: int) -> float:
+        """Return the radius as given, or choose it and remember what was seen."""
+        rule = recipe.ball.radius
+        if isinstance(rule, str) and rule != "auto":
+            return self._ruled_radius(question.problem, rule, seed)
+        some = question.problem.at_radius(TRIAL_RADIUS if isinstance(rule, str) else rule)
+        solver = default_solver(some) if recipe.solver is None else recipe.solver
+        solver.refuse_unless_fit(some)
+        if not isinstance(rule, str):
+            return float(rule)
+        self.radius_path_ = choose_radius(question, solver, seed)
+        return self.radius_path_.radius
+
+    def _ruled_radius(self, problem: Problem, rule: str, seed: int) -> float:
+        """Return the radius that a rule sets, warn of what it does not do, and remember it."""
+        ruled = ruled_radius(rule, problem, seed=seed)
+        if ruled.warnings:
+            message = f"radius={rule!r}: {'; '.join(ruled.warnings)}."
+            warn_user(message, SurefootWarning)
+        self.radius_rule_ = ruled
+        return ruled.radius
+
+    @contextmanager
+    def _kept_on_failure(self) -> Iterator[None]:
+        """Leave the estimator as it was, fitted or not, if what follows fails: nothing is lost."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _nominal(self, recipe: Recipe, X: FloatArray, y: FloatArray, weight: Any) -> Nominal:
+        if recipe.nominal is None:
+            return Empirical(X, y, weight, names=self._names)
+        nominal, products = recipe.nominal, y.reshape(len(y), -1).shape[1]
+        if nominal.n_columns != X.shape[1]:
+            raise InvalidInputError(
+                f"nominal must have the columns of X ({X.shape[1]}), got {nominal.n_columns}."
+            )
+        if nominal.n_products != products:
+            raise InvalidInputError(
+                f"nominal must have the products of y ({products}), got {nominal.n_products}."
+            )
+        if weight is not None:
+            raise InvalidInputError(
+                "sample_weight must be None beside a nominal, which has its own, got weights."
+            )
+        return nominal
+
+    @property
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def _take(self, problem: Problem, y: FloatArray) -> None:
+        """Remember the question, in the units that decisions and later data share with this fit."""
+        self.problem_, self.nominal_, self._ball = (
+            fitted_problem(problem),
+            problem.nominal,
+            problem.ball,
+        )
+        self._n_outcomes = problem.nominal.n_products
+        # Several outcomes may meet in one decision, such as a price; it then is a plain number, too.
+        decisions = problem.cost.n_decisions(self._n_outcomes)
+        self._single = y.ndim == 1 or (decisions == 1 and self._n_outcomes > 1)
+        self.radius_ = problem.radius
+
+    @property
+    def scale_(self) -> FloatArray:
+        """The unit of each column (of each feature, if the policy has a feature map)."""
+        check_is_fitted(self)
+        return self.problem_.ball.column_scale(np.zeros(self._n_features))
+
+    @property
+    def movable_(self) -> Any:
+        """Which columns (features) the adversary may move."""
+        check_is_fitted(self)
+        return ~self.problem_.ball.frozen_columns(self._n_features)
+
+    @property
+    def _n_features(self) -> int:
+        row = np.zeros((1, self.problem_.nominal.n_columns))
+        return int(self.problem_.policy.transform(row).shape[1])
+
+    def _warn_of_constant_columns(self, recipe: Recipe, nominal: Nominal) -> None:
+        """Warn of columns without a spread, but not of zeros: a category may just not have occurred."""
+        ball = recipe.ball
+        if not isinstance(nominal, Empirical) or getattr(ball, "scale", True) is not True:
+            return
+        X, weights = nominal.contexts, nominal.weights
+        columns = np.flatnonzero((column_spread(X, weights) == 0.0) & (X != 0.0).any(axis=0))
+        if len(columns):
+            names = self._names
+            shown = [repr(str(names[j])) if names is not None else str(j) for j in columns[:5]]
+            more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+            warn_user(
+                f"Constant columns in X ({', '.join(shown)}{more}): they have no standard deviation "
+                "to measure a move in, so the adversary leaves them alone.",
+                DataWarning,
+            )
+
+    def _per_product(self, values: FloatArray) -> Any:
+        return float(values[0]) if self._single else values
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return decisions, shape (rows,) or (rows, products) as y was."""
+        check_is_fitted(self)
+        decisions = self._decisions(check_contexts(self, X, reset=False))
+        return decisions[:, 0] if self._single else decisions
+
+    def _decisions(self, X: FloatArray) -> FloatArray:
+        """Return decisions of shape (rows, decisions)."""
+        return self.problem_.policy.decide(self.parameters_, X)
+
+    def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean realised cost of the decisions, summed over products."""
+        check_is_fitted(self)
+        X, y = check_pairs(self, X, y, reset=False)
+        weights = weight_vector("sample_weight", sample_weight, len(X))
+        return self.problem_.cost.mean(self._decisions(X), self._outcomes(y), weights)
+
+    def _outcomes(self, y: FloatArray) -> FloatArray:
+        """Return outcomes as (rows, products), refusing another number of products."""
+        y, products = y.reshape(len(y), -1), self._n_outcomes
+        if y.shape[1] != products:
+            raise InvalidInputError(
+                f"y must have {products} product{'s'[: products > 1]} as in fit, got {y.shape[1]}."
+            )
+        return y
+
+    # --- stress -----------------------------------------------------------------------------------
+
+    def worst_case(
+        self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None
+    ) -> Adversary:
+        """Return the worst distribution in the ball around (X, y) for this policy, without refitting.
+
+        Parameters
+        ----------
+        X, y
+            Data that take the place of the nominal.
+        radius
+            Radius of the ball; None is the fitted one.
+        """
+        check_is_fitted(self)
+        X, y = check_pairs(self, X, y, reset=False)
+        rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
+        rows = Empirical(X, self._outcomes(y), sample_weight)
+        return adversary_of(self.problem_.around(rows).at_radius(rho), self.parameters_)
+
+    def augmentation(
+        self, X: Any = None, y: Any = None, *, radius: float | None = None
+    ) -> Augmentation:
+        """Return what the adversary of this policy does, column by column.
+
+        Parameters
+        ----------
+        X, y
+            Data that take the place of the nominal; None is the data of the fit, or the newest rows
+            that ``partial_fit`` has learned.
+        radius
+            Radius of the ball; None is the fitted one.
+        """
+        check_is_fitted(self)
+        rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
+        if (X is None) != (y is None):
+            raise InvalidInputError("X and y must be given together, got only one of them.")
+        if X is not None:
+            X, y = check_pairs(self, X, y, reset=False)
+            nominal: Nominal = Empirical(X, self._outcomes(y), names=self._names)
+        elif hasattr(self, "nominal_"):
+            nominal = self.nominal_
+        else:
+            raise InvalidInputError(
+                "X and y must be given: a model from a file does not hold its training data, got None."
+            )
+        return augment(self.problem_.around(nominal).at_radius(rho), self.parameters_)
+
+    # --- learning on ------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn from new pairs in order, one update each, going on from where the policy stands.
+
+        The same update as ``OnlinePolicy``: columns follow their running scale, and decisions come from
+        an average of the newest policies. The first call of an unfitted estimator starts the scale (and
+        chooses the radius, if it is "auto") from its rows. ``certificate_`` then speaks of the newest
+        rows only.
+        """
+        with self._kept_on_failure():
+            if not hasattr(self, "parameters_"):
+                X, y = self._first_rows(X, y)
+            else:
+                X, y = check_pairs(self, X, y, reset=False)
+                y = self._outcomes(y)
+                check_support(self.problem_, self.problem_.policy.transform(X), y)
+                self.stream().learn(X, y)
+            self._learned(X, y)
+        return self
+
+    def _first_rows(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        """Begin a stream with its first rows, which have no forecast."""
+        recipe, nominal, y, seed = self._checked(X, y, None)
+        problem = Problem(recipe.cost, recipe.policy, nominal, recipe.ball.at(0.0))
+        rows = nominal.distinct() if isinstance(nominal, Empirical) else nominal
+        radius = self._chosen_radius(recipe, Question(problem, problem.around(rows)), seed)
+        self._take(problem.at_radius(radius), y)
+        self.n_steps_, self.history_ = 0, ()
+        X = check_contexts(self, X, reset=False)
+        y = y.reshape(len(y), -1)
+        options, size = self.stream_options(), X.shape[1]
+        plain = options.policy.features is None
+        frozen = options.ball.frozen_columns(size, self._names) if plain else np.zeros(size, dtype=bool)
+        bounds = (
+            support_of(options.ball, size) if plain else (np.full(size, -np.inf), np.full(size, np.inf))
+        )
+        self._stream = begin_stream(options, column_records(X, frozen, bounds), X, y)
+        return X, y
+
+    def _learned(self, X: FloatArray, y: FloatArray) -> None:
+        """Take over what the stream has learned; the certificate is computed when it is asked for."""
+        self.parameters_ = self._stream.parameters()
+        self.n_steps_ += len(X)
+        self.nominal_ = Empirical(X, y, names=self._names)
+        self._certificate = self._multiplier = None
+        self.converged_ = None
+        self.status_ = (
+            f"Learning from a stream ({self.n_steps_:,} steps): the certificate is the worst case "
+            f"over the newest {len(X)} rows; call fit on all data for a proof."
+        )
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved about the policy; after ``partial_fit``, its worst case on the newest rows."""
+        if self._certificate is None:
+            self._certificate = self._judge_newest()
+        return self._certificate
+
+    @property
+    def multiplier_(self) -> Any:
+        """The optimal gamma, one for each product if y was a matrix."""
+        if self._multiplier is None:
+            self._judge_newest()
+        return self._multiplier
+
+    def _judge_newest(self) -> Certificate:
+        found = adversary_of(self.problem_.around(self.nominal_), self.parameters_)
+        self._multiplier = self._per_product(found.multiplier)
+        floor = self.problem_.cost.floor(self._n_outcomes)
+        return make_certificate(found.value, floor, 0.0, "estimate")
+
+    def stream(self) -> Stream:
+        """Return where learning from a stream stands; it begins at the fitted policy."""
+        check_is_fitted(self)
+        if not hasattr(self, "_stream"):
+            self._stream = self.new_stream(self.stream_options())
+        return self._stream
+
+    def new_stream(self, options: StreamOptions) -> Stream:
+        """Return a stream of its own that goes on from where the policy stands."""
+        if hasattr(self, "_stream"):
+            return restored_stream(options, self._n_outcomes, self._stream.arrays())
+        if hasattr(self, "_stream_arrays"):  # of a model from a file, which has no rows
+            return restored_stream(options, self._n_outcomes, self._stream_arrays)
+        return resume_stream(options, self.problem_.around(self.nominal_), self.parameters_)
+
+    @property
+    def n_outcomes(self) -> int:
+        """How many numbers an outcome has."""
+        return self._n_outcomes
+
+    @property
+    def single(self) -> bool:
+        """Whether decisions are plain numbers."""
+        return self._single
+
+    def stream_arrays(self) -> dict[str, Any] | None:
+        """Return where learning stands, as a file holds it; None if the policy cannot learn on."""
+        if not hasattr(self, "_stream") and hasattr(self, "_stream_arrays"):
+            return self._stream_arrays
+        return None if why_no_stream(self._ball) else self.stream().arrays()
+
+    def stream_options(
+        self,
+        radius: DecayingRadius | None = None,
+        step: StepRule | None = None,
+        window: float = 0.0,
+    ) -> StreamOptions:
+        """Return what a stream from this model is told."""
+        ball = cast(WassersteinBall, self._ball)  # anything else is refused by StreamOptions
+        return StreamOptions(
+            cost=self.problem_.cost, policy=self.problem_.policy, ball=ball, radius=radius,
+            step=AdaptiveStep() if step is None else step, window=window,
+            random_state=self.random_state,
+        )  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file: JSON and arrays, nothing that could run code."""
+        check_is_fitted(self)
+        save_model(self, path)

@@ -1,0 +1,177 @@
+"""How far a stream has come: its first samples, then its engine, watched for drift."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from surefoot.engines.choice import begin_stream, restored_stream
+from surefoot.engines.stream import Stream, support_of
+from surefoot.exceptions import InvalidInputError, SurefootError
+from surefoot.online.columns import Columns
+from surefoot.online.first_rows import START_ROWS, FirstRows, records_of, refuse_endless, refuse_outside
+from surefoot.online.settings import Settings
+from surefoot.typing import FloatArray
+
+
+class Following:
+    """All that learning has changed, but for columns and pending decisions."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.first = FirstRows()
+        self.stream: Stream | None = None
+        self.watch = None if settings.drift is None else settings.drift.start()
+        self.rows = self.restarts = 0
+
+    @property
+    def takes_new_columns(self) -> bool:
+        """Whether a new column can still enter the policy."""
+        return self.stream is None or self.stream.widens
+
+    def decide_row(self, row: FloatArray) -> FloatArray:
+        """Return the decision for one row, shape (decisions,)."""
+        if self.stream is None:
+            return self.first.decide(self.settings)
+        decision: FloatArray = self.stream.decide(row[None, :])[0]
+        return decision
+
+    def decide(self, rows: FloatArray) -> FloatArray:
+        """Return decisions, shape (rows, decisions)."""
+        if self.stream is None:
+            return np.tile(self.first.decide(self.settings), (len(rows), 1))
+        return self.stream.decide(rows)
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    def learn(
+        self, columns: Columns, known: int, rows: FloatArray, outcomes: FloatArray, made: Any = None
+    ) -> FloatArray:
+        """Learn rows over ``columns``, of which ``known`` are not new, in order.
+
+        ``made`` is the decision of a single row where it was made earlier. Return the decisions before
+        each row was learned.
+        """
+        settings = self.settings
+        if settings.ball.support is not None and settings.policy.features is None:
+            refuse_outside(rows, *support_of(settings.ball, len(columns)), columns.names)
+        if len(columns) > known and self.stream is not None and self.stream.widens:
+            unseen = np.full((0, len(columns) - known), np.nan)
+            self.stream.widen(records_of(unseen, columns, settings, known, self.rows))
+        kept = self._kept(len(rows))
+        try:
+            decided = self._learn_in_order(columns, rows, outcomes, made)
+        except SurefootError:
+            self._put_back(*kept)  # all rows or none
+            raise
+        self.rows += len(rows)
+        return decided
+
+    def _learn_in_order(
+        self, columns: Columns, rows: FloatArray, outcomes: FloatArray, made: Any
+    ) -> FloatArray:
+        decided, taken = [], 0
+        if self.stream is None:
+            taken = min(START_ROWS - len(self.first), len(rows))
+            decided.append(self._begin(columns, rows[:taken], outcomes[:taken]))
+        if self.stream is not None and taken < len(rows):
+            decided.append(self._go_on(self.stream, rows[taken:], outcomes[taken:], made))
+        return decided[0] if len(decided) == 1 else np.concatenate(decided)
+
+    def _kept(self, n_rows: int) -> tuple[Any, ...]:
+        """Return what ``_put_back`` needs; without drift an engine itself takes all rows or none."""
+        watched = self.watch is not None and self.stream is not None and n_rows > 1
+        arrays = self.stream.arrays() if watched and self.stream is not None else None
+        seen = self.watch.state() if watched and self.watch is not None else None
+        return self.first, self.stream, self.restarts, arrays, seen
+
+    def _put_back(
+        self, first: FirstRows, stream: Stream | None, restarts: int, arrays: Any, seen: Any
+    ) -> None:
+        self.first, self.stream, self.restarts = first, stream, restarts
+        if self.settings.drift is not None and (seen is not None or stream is None):
+            self.watch = self.settings.drift.start()
+        if stream is not None and arrays is not None and self.watch is not None:
+            stream.put(arrays)
+            self.watch.restore(seen)
+
+    def _begin(self, columns: Columns, rows: FloatArray, outcomes: FloatArray) -> FloatArray:
+        """Keep first rows; begin when there are enough."""
+        first, decided = self.first, []
+        for row, outcome in zip(rows, outcomes, strict=True):
+            decided.append(first.decide(self.settings, outcome.size))
+            refuse_endless(self.settings, decided[-1], outcome)
+            first = first.with_more(row, outcome)
+        if len(first) == START_ROWS:
+            if len(columns) == 0:
+                raise InvalidInputError(
+                    f"the first {START_ROWS} contexts must have a key with a value, got none."
+                )
+            contexts, seen = first.matrices(len(columns))
+            records = records_of(contexts, columns, self.settings)
+            options = self.settings.stream_options
+            self.stream, first = begin_stream(options, records, contexts, seen), FirstRows()
+        self.first = first
+        return np.array(decided)
+
+    def _go_on(self, stream: Stream, rows: FloatArray, outcomes: FloatArray, made: Any) -> FloatArray:
+        """Take rows through the engine; where drift is watched, block by block."""
+        if self.watch is None:
+            return stream.learn(rows, outcomes)
+        decided, place = [], 0
+        while place < len(rows):
+            block = slice(place, place + stream.block)
+            before = stream.arrays() if len(rows) > 1 else {}
+            decisions = stream.learn(rows[block], outcomes[block])
+            looked_at = decisions if made is None else np.asarray(made)[None, :]
+            rise = self._first_rise(stream.realised(looked_at, outcomes[block]))
+            if rise is not None:
+                if rise + 1 < len(decisions):  # the rest of the block is learned after the restart
+                    stream.put(before)
+                    decisions = stream.learn(
+                        rows[place : place + rise + 1], outcomes[place : place + rise + 1]
+                    )
+                stream.restart()
+            decided.append(decisions)
+            place += len(decisions)
+        return np.concatenate(decided)
+
+    def _first_rise(self, costs: FloatArray) -> int | None:
+        """Show costs to the watch; return where it found a rise, and start it afresh then."""
+        drift, watch = self.settings.drift, self.watch
+        if drift is None or watch is None:
+            return None
+        for place, cost in enumerate(costs.tolist()):
+            if watch.update(cost):
+                self.watch, self.restarts = drift.start(), self.restarts + 1
+                return place
+        return None
+
+    # --- saving -----------------------------------------------------------------------------------
+
+    def state(self, n_columns: int) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """Return plain values and arrays."""
+        rows, outcomes = self.first.matrices(n_columns)
+        arrays = {"first_rows": rows, "first_outcomes": outcomes}
+        values = {
+            "learning": self.stream is not None,
+            "rows": self.rows,
+            "restarts": self.restarts,
+            "watch": None if self.watch is None else self.watch.state(),
+        }
+        return values, arrays if self.stream is None else arrays | self.stream.arrays()
+
+    @classmethod
+    def restore(
+        cls, settings: Settings, values: Mapping[str, Any], arrays: Mapping[str, FloatArray]
+    ) -> "Following":
+        """Return the progress that ``state`` described."""
+        following = cls(settings)
+        following.first = FirstRows(list(arrays["first_rows"]), list(arrays["first_outcomes"]))
+        if values["learning"]:
+            options, outcomes = settings.stream_options, int(values["outcomes"])
+            following.stream = restored_stream(options, outcomes, arrays)
+        following.rows, following.restarts = int(values["rows"]), int(values["restarts"])
+        if following.watch is not None:
+            following.watch.restore(values["watch"])
+        return following

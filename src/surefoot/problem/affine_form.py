@@ -1,0 +1,126 @@
+"""Problems with an affine policy and a piecewise linear cost, as one form for each product."""
+
+import math
+
+import numpy as np
+
+from surefoot.ambiguity import AffineForm, AffineRows
+from surefoot.costs import ConvexPiecewiseCost
+from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear, LinearParameters
+from surefoot.problem.columns import check_support, column_units
+from surefoot.problem.problem import Problem
+from surefoot.sets import Box
+from surefoot.typing import FloatArray
+
+
+def why_not_affine(problem: Problem) -> str | None:
+    """Return why the problem has no affine form, or None if it has one (on rows of its nominal)."""
+    if not isinstance(problem.policy, Linear):
+        return f"it needs a Linear policy, got {type(problem.policy).__name__}"
+    if not isinstance(problem.cost, ConvexPiecewiseCost):
+        return f"it needs a piecewise linear cost such as Newsvendor, got {type(problem.cost).__name__}"
+    limits = problem.policy.decisions
+    if limits is None:
+        return None
+    if not isinstance(limits, Box):
+        return f"it needs decisions limited one by one (a Box), got {type(limits).__name__}"
+    # Cutting splits the cost of two lines that meet at zero, and of nothing else.
+    if any(p.smoothing > 0 or not p.two for p in problem.cost.pieces(problem.nominal.n_products)):
+        return "it needs a cost of two lines without smoothing where decisions have limits"
+    if math.isfinite(problem.ball.outcome_cost):
+        return "it needs outcome_cost=inf where decisions have limits, got a finite one"
+    return None
+
+
+def affine_forms(problem: Problem, *, merge: bool = True) -> tuple[AffineForm, ...]:
+    """Return the problem as one affine form for each product.
+
+    Parameters
+    ----------
+    problem
+        A problem with a Linear policy, a piecewise linear cost and an Empirical nominal.
+    merge
+        Whether equal rows are joined and ordered, as solvers want it, or rows stay as they came.
+    """
+    policy, cost, given = problem.policy, problem.cost, problem.nominal
+    reason = why_not_affine(problem)
+    if not isinstance(given, Empirical):
+        reason = reason or f"it needs an Empirical nominal, got {type(given).__name__}"
+    if (
+        reason is not None
+        or not isinstance(policy, Linear)
+        or not isinstance(cost, ConvexPiecewiseCost)
+    ):
+        raise UnsupportedProblemError(f"The problem has no affine form: {reason}.")
+    assert isinstance(given, Empirical)  # or there was a reason
+    nominal = given.distinct() if merge else given
+    features = policy.transform(nominal.contexts)
+    units = column_units(problem, given.names, features, nominal.weights)
+    check_support(problem, features, nominal.outcomes)
+    outcomes = nominal.outcomes
+    if policy.decisions is not None:
+        refusal = policy.decisions.why_not(outcomes.shape[1])
+        if refusal is not None:
+            raise InvalidInputError(f"{refusal}.")
+        outcomes = policy.decisions.map_into(outcomes)
+    offsets = policy.offsets(nominal.contexts) if nominal.offsets is None else nominal.offsets
+    if offsets is not None and offsets.shape != outcomes.shape:
+        raise InvalidInputError(
+            f"offset(X) of the policy must have shape {outcomes.shape}, got {offsets.shape}."
+        )
+    fixed = np.zeros_like(outcomes) if offsets is None else offsets
+    errors = outcomes if offsets is None else outcomes - offsets
+    contexts = np.ascontiguousarray(features / units.scale)
+    cut = None if policy.decisions is None else outcomes - nominal.outcomes
+    forms = []
+    for j, pieces in enumerate(cost.pieces(nominal.n_products)):
+        unit, price = outcome_unit(errors[:, j], nominal.weights), power_of_two(pieces.steepest)
+        rows = AffineRows(
+            contexts=contexts, outcomes=np.ascontiguousarray(errors[:, j] / unit),
+            weights=nominal.weights, intercept=policy.intercept, pieces=pieces.scaled(price, unit),
+            offsets=fixed[:, j] / unit, scale=units.scale, column_unit=units.common,
+            outcome_unit=unit, cost_unit=price,
+            cut=None if cut is None else cut[:, j] / unit,
+        )  # fmt: skip
+        forms.append(problem.ball.form(rows, units.movable))
+    return tuple(forms)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two next to a positive number: dividing by it changes no digit.
+
+    >>> power_of_two(0.3), power_of_two(100.0)
+    (0.25, 128.0)
+    """
+    return 2.0 ** round(math.log2(size))
+
+
+def outcome_unit(outcomes: FloatArray, weights: FloatArray) -> float:
+    """Return a power of two near the spread of outcomes, or near their size where all are equal."""
+    size = float(np.abs(outcomes).max())
+    if size == 0.0:
+        return 1.0
+    shares = outcomes / size  # squares neither overflow nor vanish
+    spread = math.sqrt(float(weights @ (shares - weights @ shares) ** 2))
+    return power_of_two(size * (spread if spread > 1e-12 else 1.0))
+
+
+def user_parameters(
+    forms: tuple[AffineForm, ...], policies: tuple[tuple[FloatArray, float], ...]
+) -> LinearParameters:
+    """Return (theta, intercept) of each form as parameters in the user's units."""
+    pairs = [form.in_user_units(*policy) for form, policy in zip(forms, policies, strict=True)]
+    theta = np.stack([theta for theta, _ in pairs], axis=1)
+    return LinearParameters(theta=theta, intercept=np.array([t for _, t in pairs]))
+
+
+def form_policies(
+    forms: tuple[AffineForm, ...], parameters: LinearParameters
+) -> list[tuple[FloatArray, float]]:
+    """Return parameters in the user's units as (theta, intercept) of each form."""
+    return [
+        form.from_user_units(parameters.theta[:, j], float(parameters.intercept[j]))
+        for j, form in enumerate(forms)
+    ]

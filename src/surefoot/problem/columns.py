@@ -1,0 +1,107 @@
+"""Columns of contexts: how far they spread, in which units they are measured, which may move."""
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.exceptions import InvalidInputError
+from surefoot.nominals import Empirical, Nominal
+from surefoot.problem.problem import Problem
+from surefoot.random import rng_for
+from surefoot.typing import BoolArray, FloatArray
+
+# A column whose spread is this small a share of its size is constant but for rounding.
+CONSTANT_COLUMN = 1e-12
+# Rows drawn from a nominal that has no rows of its own: they fix units and judge policies.
+JUDGING_ROWS = 2_000
+
+
+class ColumnUnits(NamedTuple):
+    """The unit of each column, their common part beyond the ambiguity set's own, and what may move."""
+
+    scale: FloatArray
+    common: float
+    movable: BoolArray
+    spread: FloatArray
+
+
+def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, zero where it is only rounding."""
+    largest = np.maximum(contexts.max(axis=0), -contexts.min(axis=0))
+    # Divided by a power of two, numbers keep their digits and squares neither overflow nor vanish.
+    size = np.ldexp(1.0, np.frexp(largest)[1])
+    centred = contexts / size
+    centred -= weights @ centred
+    spread = np.sqrt(np.einsum("i,ij,ij->j", weights, centred, centred))
+    return np.where(spread > CONSTANT_COLUMN, spread * size, 0.0)
+
+
+def column_units(
+    problem: Problem, names: tuple[str, ...] | None, features: FloatArray, weights: FloatArray
+) -> ColumnUnits:
+    """Return the units in which columns (features) are measured, and which of them may move.
+
+    Beyond the ambiguity set's own units, all columns are divided by one common power of two, so that
+    the shape of the set stays as it is and numbers are of the size of one.
+    """
+    spread = column_spread(features, weights)
+    if problem.policy.features is not None:
+        names = None
+        named = [column for column in problem.ball.frozen if isinstance(column, str)]
+        if named:
+            raise InvalidInputError(
+                "frozen must hold positions of features when the policy has a feature map, "
+                f"got {named[0]!r}."
+            )
+    scale = problem.ball.column_scale(spread)
+    movable = problem.ball.movable(spread, names)
+    lengths = (spread / scale)[movable & (spread > 0.0)]
+    size = (
+        math.sqrt(float(np.mean((lengths / lengths.max()) ** 2))) * lengths.max()
+        if len(lengths)
+        else 1.0
+    )
+    common = 2.0 ** round(math.log2(size))
+    return ColumnUnits(scale * common, common, movable, spread)
+
+
+def fitted_problem(problem: Problem) -> Problem:
+    """Return the problem with the units and the columns of its ambiguity set as its rows have them."""
+    nominal, policy = problem.nominal, problem.policy
+    if not isinstance(nominal, Empirical):
+        nominal = sampled_rows(nominal)
+    nominal = nominal.distinct()  # as forms have it, so that the order of rows changes no digit
+    features = policy.transform(nominal.contexts)
+    units = column_units(problem, nominal.names, features, nominal.weights)
+    return replace(problem, ball=problem.ball.fitted(units.scale / units.common, units.movable))
+
+
+def sampled_rows(nominal: Nominal, seed: int = 0) -> Empirical:
+    """Return rows that stand for a nominal without rows of its own."""
+    drawn = nominal.sample(rng_for(seed, "judging rows"), JUDGING_ROWS)
+    return Empirical(*drawn, names=nominal.names)
+
+
+def check_support(problem: Problem, features: FloatArray, outcomes: FloatArray) -> None:
+    """Refuse a nominal outside the support of the ambiguity set."""
+    box = problem.ball.support
+    if box is None:
+        return
+    lower, upper = box.arrays(features.shape[1])
+    outside = (features < lower) | (features > upper)
+    if outside.any():
+        column = int(np.argwhere(outside)[0, 1])
+        raise InvalidInputError(
+            f"support must contain every context, got column {column} with values in "
+            f"[{features[:, column].min():g}, {features[:, column].max():g}] and a box "
+            f"[{lower[column]:g}, {upper[column]:g}]."
+        )
+    if math.isfinite(problem.ball.outcome_cost):
+        low, high = box.outcome
+        if outcomes.min() < low or outcomes.max() > high:
+            raise InvalidInputError(
+                f"support must contain every outcome, got values in [{outcomes.min():g}, "
+                f"{outcomes.max():g}] and bounds [{low:g}, {high:g}]."
+            )

@@ -1,0 +1,409 @@
+"""Files: whole or not at all, and refused if they are damaged, foreign or made to do harm."""
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from surefoot.exceptions import ModelFileError
+from surefoot.io import archive, read_archive, write_archive
+from surefoot.version import __version__
+from tests.io import forging
+from tests.io.forging import claimed, forge, members, rewrite
+
+ARRAYS = {
+    "numbers": np.array([[0.1, -np.inf], [np.nan, 1e-310]]),
+    "flags": np.array([True, False]),
+    "single": np.array(3.5),
+}
+HEADER = {"estimator": "Nothing", "list": [1, 2.5, None, True, "ü"]}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "m.surefoot"
+    write_archive(path, HEADER, ARRAYS)
+    return path
+
+
+def refused(path, message):
+    told = forging.refused(read_archive, path, message)
+    assert str(path) in told
+    return told
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_file_comes_back_bit_for_bit(path):
+    header, arrays = read_archive(path)
+    assert {name: header[name] for name in HEADER} == HEADER
+    assert header["format"] == "surefoot-model"
+    assert header["format_version"] == 2
+    assert header["surefoot_version"] == __version__
+    assert set(arrays) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype
+        assert arrays[name].shape == array.shape
+        assert arrays[name].tobytes() == array.tobytes()
+
+
+def test_file_is_plain_json_and_arrays(path):
+    parts = members(path)
+    assert set(parts) == {"model.json", "sha256", "numbers.npy", "flags.npy", "single.npy"}
+    assert json.loads(parts["model.json"])["list"] == HEADER["list"]
+    for name in ("numbers", "flags"):
+        array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
+        np.testing.assert_array_equal(array, ARRAYS[name])
+
+
+def test_writing_the_same_again_gives_the_same_content(path, tmp_path):
+    write_archive(tmp_path / "again", HEADER, ARRAYS)
+    assert members(tmp_path / "again") == members(path)
+
+
+def test_text_paths_work(tmp_path):
+    write_archive(str(tmp_path / "m"), HEADER, ARRAYS)
+    assert read_archive(str(tmp_path / "m"))[0]["estimator"] == "Nothing"
+
+
+def test_missing_file(tmp_path):
+    message = refused(tmp_path / "none", "There is no model file at ")
+    assert message.endswith("none.")
+    refused(tmp_path, "There is no model file at ")  # a directory is none
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99, "last byte"])
+def test_truncated_file(path, share):
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] if share == "last byte" else data[: int(share * len(data))])
+    refused(path, r"must be a Surefoot model, got a damaged file or another format \(.+\)\.$")
+
+
+def test_any_damaged_byte_is_found_or_harmless(path):
+    """Whichever byte of the file is hit: a clear error, or the same content."""
+    data, (header, arrays) = path.read_bytes(), read_archive(path)
+    found = 0
+    for at in range(0, len(data), 3):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x55
+        path.write_bytes(damaged)
+        try:
+            again, more = read_archive(path)
+        except ModelFileError as error:
+            assert str(path) in str(error)
+            found += 1
+            continue
+        assert again == header
+        assert all(more[name].tobytes() == arrays[name].tobytes() for name in arrays)
+    assert found > 0.4 * len(data) / 3
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04K\x01.", b"{}" * 1000])
+def test_not_a_zip_file(path, content):
+    path.write_bytes(content)
+    refused(path, "must be a Surefoot model, got a damaged file or another format")
+
+
+def test_foreign_zip_files(path):
+    rewrite(path, {"readme.txt": b"hello"})
+    refused(path, r"must be a Surefoot model, got another kind of zip file\.$")
+    np.savez(path.with_suffix(".npz"), a=np.ones(3))
+    refused(path.with_suffix(".npz"), r"must be a Surefoot model, got another kind of zip file\.$")
+    for header in (b'{"format": "other-model"}', b"[1, 2]", b"3"):
+        rewrite(path, {"model.json": header, "sha256": hashlib.sha256(header).hexdigest()})
+        refused(path, r"must be a Surefoot model, got another kind of zip file\.$")
+
+
+@pytest.mark.parametrize("version", [3, 1, 0, -2, "2", None, 2.0, [2]])
+def test_another_format_version(path, version):
+    forge(path, members(path), format_version=version, surefoot_version="9.9")
+    told = refused(
+        path, r"must have format version 2, got .* \(written by Surefoot 9\.9\): fit and save"
+    )
+    assert f"got {version} (" in told
+
+
+def test_edited_header(path):
+    parts = members(path)
+    parts["model.json"] = parts["model.json"].replace(b"Nothing", b"Anything")
+    rewrite(path, parts)
+    refused(path, r"was changed after it was saved: its checksum does not match\.$")
+    parts["model.json"] = parts["model.json"][:-1]
+    rewrite(path, parts)
+    refused(path, "was changed after it was saved: .*line")
+
+
+def test_edited_array(path):
+    parts = members(path)
+    parts["flags.npy"] = parts["flags.npy"][:-1] + b"\x01"
+    rewrite(path, parts)
+    refused(path, r"was changed after it was saved: flags\.npy does not match\.$")
+
+
+def test_extra_and_missing_members(path):
+    parts = members(path)
+    rewrite(path, {**parts, "extra.npy": parts["flags.npy"]})
+    refused(path, r"was changed after it was saved: its arrays differ\.$")
+    rewrite(path, {**parts, "script.py": b"print()"})
+    refused(path, r"was changed after it was saved: its arrays differ\.$")
+    rewrite(path, {name: data for name, data in parts.items() if name != "flags.npy"})
+    refused(path, r"was changed after it was saved: its arrays differ\.$")
+    for name in ("sha256", "model.json"):
+        rewrite(path, {key: data for key, data in parts.items() if key != name})
+        refused(path, r"must be a Surefoot model, got another kind of zip file\.$")
+
+
+def test_header_without_its_list_of_arrays(path):
+    parts = members(path)
+    header = json.loads(parts["model.json"])
+    del header["arrays"]
+    text = json.dumps(header).encode()
+    rewrite(path, {**parts, "model.json": text, "sha256": hashlib.sha256(text).hexdigest()})
+    refused(path, r"was changed after it was saved: its arrays differ\.$")
+
+
+class Bomb:
+    """Leaves a trace when unpickled."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return os.mkdir, (self.trace,)
+
+
+def test_pickled_arrays_are_refused_and_not_executed(path, tmp_path):
+    trace = tmp_path / "executed"
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.array([Bomb(trace)], dtype=object), allow_pickle=True)
+    np.load(io.BytesIO(buffer.getvalue()), allow_pickle=True)
+    assert trace.exists()  # the bomb is live
+    trace.rmdir()
+    forge(path, {**members(path), "flags.npy": buffer.getvalue()})
+    refused(path, r"holds an unreadable array flags\.npy: .*object")
+    assert not trace.exists()
+
+
+def test_a_pickle_in_place_of_an_array_is_refused(path):
+    forge(path, {**members(path), "flags.npy": b"\x80\x04K\x01."})
+    refused(path, r"holds an unreadable array flags\.npy: ")
+
+
+def test_objects_are_never_written(tmp_path):
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        write_archive(tmp_path / "m", HEADER, {"bad": np.array([object()])})
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- writing
+
+
+@pytest.mark.parametrize("place", ["missing directory", "under a file", "a directory"])
+def test_a_place_that_cannot_be_written_to(tmp_path, place):
+    (tmp_path / "file").write_text("text")
+    target = {
+        "missing directory": tmp_path / "none" / "m",
+        "under a file": tmp_path / "file" / "m",
+        "a directory": tmp_path,
+    }[place]
+    with pytest.raises(ModelFileError, match=f"The model file cannot be written to {target}: "):
+        write_archive(target, HEADER, ARRAYS)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+    assert not list(tmp_path.parent.glob("*.part"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_without_permission(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(ModelFileError, match="cannot be written to .*Permission denied"):
+        write_archive(tmp_path / "m", HEADER, ARRAYS)
+
+
+def test_a_directory_that_refuses_with_permission_denied(tmp_path, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(archive.zipfile, "ZipFile", denied)
+    with pytest.raises(ModelFileError, match="cannot be written to .*Permission denied"):
+        write_archive(tmp_path / "m", HEADER, ARRAYS)
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a_failed_save_leaves_the_old_file(path, monkeypatch, after):
+    before, write, count = path.read_bytes(), zipfile.ZipFile.writestr, [0]
+
+    def full(archive, name, data, **options):
+        count[0] += 1
+        if count[0] > after:
+            raise OSError(28, "No space left on device")
+        write(archive, name, data, **options)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    with pytest.raises(ModelFileError, match="cannot be written to .*No space left on device"):
+        write_archive(path, {"estimator": "Other"}, ARRAYS)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_the_new_file_appears_whole(path, monkeypatch):
+    """Until the last byte is written the old file is in place."""
+    before, write, seen = path.read_bytes(), zipfile.ZipFile.writestr, []
+
+    def watch(archive, name, data, **options):
+        seen.append(path.read_bytes())
+        write(archive, name, data, **options)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", watch)
+    write_archive(path, {"estimator": "Other"}, ARRAYS)
+    assert set(seen) == {before}
+    assert read_archive(path)[0]["estimator"] == "Other"
+
+
+# ---------------------------------------------------------------- made to do harm
+
+
+def test_a_member_that_grows_a_thousand_times_is_refused_before_it_is_read(path):
+    zeros = forging.npy(np.zeros(10**7))
+    forge(path, {**members(path), "flags.npy": zeros}, zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 200_000
+    told = refused(path, r"must hold members that grow at most 200 times on reading, got flags\.npy")
+    assert "80,000,128 bytes" in told
+
+
+def patched(path, name, **fields):
+    """Overwrite numbers of a member in the table at the end of a zip file."""
+    data = bytearray(path.read_bytes())
+    places = {"flags": (8, 2), "method": (10, 2), "compressed": (20, 4), "size": (24, 4)}
+    at = data.rindex(b"PK\x01\x02", 0, data.rindex(name.encode()))
+    for field, value in fields.items():
+        first, length = places[field]
+        data[at + first : at + first + length] = value.to_bytes(length, "little")
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("claim", [{"size": 1000}, {"size": 10, "compressed": 10}])
+def test_a_size_below_the_real_one_is_refused(path, claim):
+    forge(path, {**members(path), "flags.npy": forging.npy(np.zeros(10**6))}, zipfile.ZIP_DEFLATED)
+    patched(path, "flags.npy", **claim)
+    refused(path, "must be a Surefoot model, got a damaged file or another format")
+
+
+def test_a_packed_size_beyond_the_file_is_refused_before_it_is_read(path, monkeypatch):
+    """Growth is measured by what the file says of itself: 2 GB may hide in a file of 1.5 MB."""
+
+    def unpacks(*_):
+        raise AssertionError("something was unpacked")
+
+    forge(path, {**members(path), "flags.npy": forging.npy(np.zeros(10**7))}, zipfile.ZIP_DEFLATED)
+    patched(path, "flags.npy", compressed=10**6)
+    monkeypatch.setattr(zipfile.ZipFile, "read", unpacks)
+    refused(path, "must ")
+
+
+def test_a_file_that_is_too_large_in_all_is_refused(path, monkeypatch):
+    monkeypatch.setattr(archive, "LARGEST_FILE", 100)
+    refused(path, "must hold at most 100 bytes, got")
+
+
+def test_a_member_twice_is_refused(path):
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
+        file.writestr("flags.npy", b"another")
+    refused(path, "must hold every member once, got one twice")
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((10**15,), "<f8"),
+        ((2**40, 2**40), "<f8"),
+        ((-1,), "<f8"),
+        ((3,), "<f8"),
+        ((10**12,), "<U0"),
+        ((10**12,), "|V0"),
+        ((1,), "|O"),
+        ((True,), "|b1"),
+        ((1.0,), "|b1"),
+        (("1",), "|b1"),
+        ((1,), "no type"),
+        ((1,), [("a", "|O")]),
+    ],
+    ids=str,
+)
+def test_an_array_that_claims_what_it_is_not_is_refused(path, shape, dtype):
+    forge(path, {**members(path), "flags.npy": claimed(shape, dtype, b"\x01")})
+    refused(path, r"holds an unreadable array flags\.npy: ")
+    forge(path, {**members(path), "flags.npy": claimed(shape, dtype)})
+    refused(path, r"holds an unreadable array flags\.npy: ")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff{}", b"\x93NUMPY\x02\x00" + b"\x00" * 40,
+     b"\x93NUMPY\x01\x00\x10\x00__import__('os')", b"\x93NUMPY\x01\x00\x08\x00" + b"(" * 8],
+)  # fmt: skip
+def test_a_broken_array_is_refused(path, data):
+    forge(path, {**members(path), "flags.npy": data})
+    refused(path, r"holds an unreadable array flags\.npy: ")
+
+
+def test_json_nested_beyond_measure_is_refused(path):
+    parts = members(path)
+    for depth in (100_000, 400_000):
+        text = parts["model.json"].replace(
+            b'"list": [', b'"list": [' + b"[" * depth + b"]" * depth + b","
+        )
+        digest = hashlib.sha256(text).hexdigest().encode()
+        rewrite(path, {**parts, "model.json": text, "sha256": digest})
+        refused(path, "was changed after it was saved: ")
+
+
+def test_a_number_with_too_many_digits_is_refused(path):
+    parts = members(path)
+    text = parts["model.json"].replace(b"2.5", b"9" * 100_000)
+    rewrite(path, {**parts, "model.json": text, "sha256": hashlib.sha256(text).hexdigest()})
+    refused(path, "was changed after it was saved: ")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damage_in_other_kinds_of_compression_is_found(path, compression):
+    forge(path, {**members(path), "flags.npy": os.urandom(400)}, compression)
+    data = bytearray(path.read_bytes())
+    for at in range(60, 400, 20):
+        data[at] ^= 0xFF
+    path.write_bytes(data)
+    refused(path, "must hold stored or deflated members")
+
+
+def test_a_name_of_a_member_that_is_no_text_is_refused(path):
+    data = path.read_bytes()
+    patched(path, "flags.npy", flags=0x800)  # names are in UTF-8
+    at = data.rindex(b"flags.npy")
+    path.write_bytes(path.read_bytes()[:at] + b"\xff\xfe" + data[at + 2 :])
+    refused(path, "must be a Surefoot model")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"flags": 1}, "must be a Surefoot model, got a damaged file or another format"),
+        ({"method": 99}, "must hold stored or deflated members, got another kind"),
+        ({"method": 9}, "must hold stored or deflated members, got another kind"),
+    ],
+)
+def test_members_that_cannot_be_opened_are_refused(path, fields, message):
+    patched(path, "model.json", **fields)
+    refused(path, message)
+
+
+def test_large_arrays_of_equal_numbers_come_back(tmp_path):
+    """What is written must be readable, however well it packs: a policy that does not react is zero."""
+    arrays = {"theta": np.zeros((1000, 300)), "ones": np.ones(400_000)}
+    write_archive(tmp_path / "m", HEADER, arrays)
+    found = read_archive(tmp_path / "m")[1]
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)

@@ -1,0 +1,30 @@
+"""A change of the house changes no decision: what was recorded before it comes out again."""
+
+import numpy as np
+import pytest
+
+from tests.recorded.cases import KINDS, RECORD, cases, decisions
+
+# Relative to the largest decision of a case. Kernels may add up in another order, and that is all.
+TOLERANCE = 1e-9
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    with np.load(RECORD) as found:
+        return dict(found)
+
+
+def test_two_hundred_problems_are_recorded(recorded):
+    named = {name for kind in KINDS for name in cases(kind)}
+    assert named == set(recorded)
+    assert len(recorded) >= 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_are_as_recorded(kind, recorded):
+    for name, make in cases(kind).items():
+        before, now = recorded[name], decisions(make)
+        assert now.shape == before.shape, name
+        far = np.abs(now - before).max() / np.abs(before).max()
+        assert far <= TOLERANCE, f"{name}: decisions differ by {far:.2g} of their size"
