@@ -20,6 +20,7 @@ def check_number(
     *,
     at_least: float | None = None,
     above: float | None = None,
+    at_most: float | None = None,
     finite: bool = True,
 ) -> float:
     """Return ``value`` as a float, or refuse it by name.
@@ -37,6 +38,8 @@ def check_number(
         raise InvalidInputError(f"{name} must be >= {at_least:g}, got {number}.")
     if above is not None and not number > above:
         raise InvalidInputError(f"{name} must be > {above:g}, got {number}.")
+    if at_most is not None and not number <= at_most:
+        raise InvalidInputError(f"{name} must be <= {at_most:g}, got {number}.")
     if math.isnan(number) or (finite and math.isinf(number)):
         raise InvalidInputError(f"{name} must be finite, got {number}.")
     return number

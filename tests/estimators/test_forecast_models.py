@@ -26,12 +26,13 @@ def wave(n, seed):
 
 def policy(radius="auto", limits=None, solver=None, **options):
     ball = WassersteinBall(radius, **options)
-    return RobustPolicy(COST, Linear(decisions=limits), ball=ball, solver=solver, nominal="auto")
+    return RobustPolicy(COST, Linear(decisions=limits), ball=ball, solver=solver, nominal=Forecaster())
 
 
 MODELS = {
     "default": lambda: RobustNewsvendor(),
     "order 1": lambda: RobustNewsvendor(order=1),
+    "corrected": lambda: RobustNewsvendor(nominal=Forecaster()),
     "linear": lambda: RobustNewsvendor(nominal=Forecaster(smooth=False)),
     "a radius": lambda: RobustNewsvendor(nominal=Forecaster(), radius=0.05),
     "two products": lambda: RobustNewsvendor((1.0, 2.0), (0.2, 0.5)),
@@ -147,7 +148,7 @@ def test_a_limit_that_binds_costs_and_is_certified(fitted):
 def test_limits_wide_enough_change_nothing(fitted):
     X, y = wave(60, 0)
     wide = policy(limits=Box(-1e3, 1e3)).fit(X, y)
-    np.testing.assert_allclose(wide.predict(X), fitted("default").predict(X), rtol=1e-9)
+    np.testing.assert_allclose(wide.predict(X), fitted("corrected").predict(X), rtol=1e-9)
 
 
 def test_a_budget_is_shared_by_products(fitted):

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from surefoot import Box, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import Box, Contamination, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces, Quadratic
 from surefoot.datasets import synthetic
 from surefoot.estimators.recipe import nominal_parts
@@ -13,7 +13,7 @@ from surefoot.exceptions import (
     InvalidTypeError,
     UnsupportedProblemError,
 )
-from surefoot.forecasts import Forecast, Forecaster, Forecasts, centred
+from surefoot.forecasts import Ensemble, Forecast, Forecaster, Forecasts, centred
 from surefoot.forecasts.centred import smoothed, why_not_centred
 from surefoot.io import pack, unpack
 from surefoot.nominals import Empirical
@@ -231,7 +231,7 @@ def test_without_anything_to_forecast_errors_are_not_smoothed():
     assert found.problem.nominal is found.rehearsal.nominal
     np.testing.assert_allclose(np.sort(errors_of(found.problem.nominal)[:, 0]), np.sort(y) - 4.0)
     with pytest.warns(DataWarning):
-        model = RobustNewsvendor().fit(np.ones((4, 1)), y)
+        model = RobustNewsvendor(nominal=Forecaster()).fit(np.ones((4, 1)), y)
     np.testing.assert_allclose(model.predict([[1.0], [3.0]]), 9.0)  # the constant order
 
 
@@ -373,7 +373,7 @@ def test_learning_on_moves_decisions_and_keeps_the_forecast(fitted):
 
 def test_at_the_collapse_radius_the_forecast_gets_a_constant():
     data = synthetic(n=60, s=5, noise_variance=0.05, seed=0, test=500)
-    model = RobustNewsvendor().fit(data.X, data.y)
+    model = RobustNewsvendor(nominal=Forecaster()).fit(data.X, data.y)
     assert model.radius_ == model.radius_path_.radii[0]
     added = model.predict(data.X_test) - offset_of(model)(data.X_test)[:, 0]
     assert np.ptp(added) < 1e-9
@@ -386,9 +386,9 @@ def test_weights_are_repetitions_and_order_is_forgotten(order):
     X, y = wave(40)
     weight = np.random.default_rng(0).integers(1, 4, 40)
     heavy = RobustNewsvendor(order=order).fit(X, y, sample_weight=weight)
+    assert len(offset_of(heavy).forecasts[0].members) >= 3
     times = np.random.default_rng(1).permutation(np.repeat(np.arange(40), weight))
     repeated = RobustNewsvendor(order=order).fit(X[times], y[times])
-    assert offset_of(heavy).forecasts[0].trees is not None
     fresh = wave(30, seed=1)[0]
     np.testing.assert_allclose(repeated.predict(fresh), heavy.predict(fresh), rtol=1e-9)
     assert repeated.radius_ == pytest.approx(heavy.radius_)
@@ -425,7 +425,7 @@ def test_data_frames_keep_their_names_and_frozen_columns():
     X, y = wave(40)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     ball = WassersteinBall(0.05, frozen=("b",))
-    model = RobustPolicy(COST, nominal="auto", ball=ball).fit(frame, y)
+    model = RobustPolicy(COST, nominal=Forecaster(), ball=ball).fit(frame, y)
     # The correction, and so its adversary, speaks of the other columns.
     assert model.problem_.policy.features == Select((0, 2))
     np.testing.assert_array_equal(model.movable_, [True, True])
@@ -566,9 +566,12 @@ def test_a_rule_for_the_radius_is_refused_beside_a_forecast(rule, nominal):
 
 
 def test_nominal_must_be_one_of_its_kinds():
-    assert nominal_parts("auto") == {"forecaster": Forecaster()}
-    assert nominal_parts(BENT) == {"forecaster": BENT}
-    assert nominal_parts(None) == {"nominal": None}
+    ball = WassersteinBall("auto")
+    assert nominal_parts("auto", ball) == {"forecaster": Ensemble()}
+    assert nominal_parts("auto", ball, 0.5) == {"forecaster": Ensemble(protect=0.5)}
+    assert nominal_parts("auto", Contamination(0.1)) == {"forecaster": Forecaster()}
+    assert nominal_parts(BENT, ball) == {"forecaster": BENT}
+    assert nominal_parts(None, ball) == {"nominal": None}
     for estimator in (RobustNewsvendor(nominal="foo"), RobustPolicy(COST, nominal="foo")):
         with pytest.raises(
             InvalidInputError, match=r"^nominal must be a Nominal, 'auto' or None, got 'foo'\.$"

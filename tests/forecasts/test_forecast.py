@@ -15,7 +15,7 @@ X = np.column_stack([np.random.default_rng(0).normal(MEAN[:2], SPREAD[:2], (20, 
 @pytest.fixture(scope="module")
 def trees():
     y = np.sign(X[:, 0] - 1.0) + 0.1 * X[:, 1]
-    return grow(Rows(X, y, np.ones(20)), 0)[0]
+    return grow(Rows(X, y, np.ones(20)), 0).trees
 
 
 def kernel_sum(contexts):

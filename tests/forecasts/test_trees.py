@@ -26,7 +26,8 @@ def grown(request):
         trees_module.FEW_TREES, min_samples_leaf=3, max_features=1 / 3, oob_score=True,
         random_state=int(rng_for(4, "trees").integers(1 << 31)),
     ).fit(made.contexts, made.outcomes, sample_weight=made.masses)  # fmt: skip
-    return made, *grow(made, 4), forest
+    grown = grow(made, 4)
+    return made, grown.trees, grown.errors, forest
 
 
 def test_flattened_trees_forecast_what_scikit_learn_forecasts(grown):
@@ -53,7 +54,8 @@ def test_contexts_on_a_limit_go_the_way_of_scikit_learn(grown):
 def test_a_row_that_every_tree_saw_keeps_the_error_of_the_mean(monkeypatch):
     monkeypatch.setattr(trees_module, "FEW_TREES", 1)
     made = rows()
-    trees, errors = grow(made, 0)
+    grown = grow(made, 0)
+    trees, errors = grown.trees, grown.errors
     seed = int(rng_for(0, "trees").integers(1 << 31))
     forest = RandomForestRegressor(
         1, min_samples_leaf=3, max_features=1 / 3, random_state=seed
@@ -85,7 +87,9 @@ def test_a_share_scales_every_value_and_pieces_of_rows_change_nothing(grown, mon
 
 def test_the_seed_settles_the_forest():
     made = rows(30)
-    (first, one), (again, two), (other, three) = (grow(made, seed) for seed in (0, 0, 1))
+    (first, one), (again, two), (other, three) = (
+        (grown.trees, grown.errors) for grown in (grow(made, seed) for seed in (0, 0, 1))
+    )
     np.testing.assert_array_equal(first(FRESH), again(FRESH))
     np.testing.assert_array_equal(one, two)
     assert (first(FRESH) != other(FRESH)).any()

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surefoot.ambiguity import AmbiguitySet
+from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import Cost
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts import Forecaster, Question, centred
+from surefoot.forecasts import Ensemble, Forecaster, Question, centred, ensembled
 from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import Policy
 from surefoot.problem import Problem
@@ -24,7 +24,7 @@ class Recipe:
     ball: AmbiguitySet
     solver: Solver | None = None
     nominal: Nominal | None = None
-    forecaster: Forecaster | None = None
+    forecaster: Forecaster | Ensemble | None = None
 
     def checked(self) -> "Recipe":
         """Return the recipe after refusing parts of the wrong kind by name."""
@@ -55,15 +55,18 @@ class Recipe:
                 "independent rows and not of errors of a forecast, got a forecast."
             )
         assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
+        if isinstance(self.forecaster, Ensemble):
+            return ensembled(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
         return centred(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
 
 
-def nominal_parts(given: Any) -> dict[str, Any]:
+def nominal_parts(given: Any, ball: AmbiguitySet, protect: float = 0.0) -> dict[str, Any]:
     """Return what the parameter ``nominal`` says: a distribution, or a way to forecast first."""
-    if isinstance(given, Forecaster):
+    if isinstance(given, Forecaster | Ensemble):
         return {"forecaster": given}
     if isinstance(given, str):
         if given != "auto":
             raise InvalidInputError(f"nominal must be a Nominal, 'auto' or None, got {given!r}.")
-        return {"forecaster": Forecaster()}
+        moves = isinstance(ball, WassersteinBall)
+        return {"forecaster": Ensemble(protect) if moves else Forecaster()}
     return {"nominal": given}

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -28,8 +29,9 @@ from surefoot.exceptions import (
     SurefootWarning,
     warn_user,
 )
-from surefoot.forecasts import Question
+from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius, cost_bound
 from surefoot.nominals import Empirical, Nominal
+from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
 from surefoot.solvers import default_solver
 from surefoot.typing import FloatArray
@@ -45,6 +47,7 @@ class RobustEstimator(DecisionMaker):
     random_state: int
     radius_path_: RadiusPath
     radius_rule_: RuledRadius
+    suspects_: tuple[Suspect, ...]
     converged_: bool | None
     status_: str
     parameters_: Parameters
@@ -88,8 +91,13 @@ class RobustEstimator(DecisionMaker):
         with self._kept_on_failure():
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
             question = recipe.question(nominal, seed)
+            self.suspects_ = question.suspects
+            self._warn_of_suspects()
             radius = self._chosen_radius(recipe, question, seed)
             problem = question.problem.at_radius(radius)
+            if question.parameters is not None:
+                self._take_as_it_is(problem, question.parameters, y)
+                return self
             solver = default_solver(problem) if recipe.solver is None else recipe.solver
             solution = solver.solve(problem, seed)
             self._take(problem, y)
@@ -99,6 +107,72 @@ class RobustEstimator(DecisionMaker):
             self.n_steps_, self.history_ = solution.n_steps, solution.history
             self._multiplier = self._per_product(solution.multiplier)
         return self
+
+    def _take_as_it_is(self, problem: Problem, parameters: LinearParameters, y: FloatArray) -> None:
+        """Take a policy that nothing is left to solve for; its worst case is exact."""
+        self._take(problem, y)
+        worst = adversary_of(problem, parameters)
+        self.parameters_ = parameters
+        exact = make_certificate(worst.value, worst.value, 0.0, "exact")
+        self._certificate = replace(exact, message=(
+            f"The worst-case expected cost of the ensemble within radius {self.radius_:.3g} (standard "
+            f"deviations of the outcome) of its honest decisions is {worst.value:.6g}. Nothing was "
+            "solved for, so there is no gap."
+        ))  # fmt: skip
+        self._multiplier = self._per_product(worst.multiplier)
+        self.converged_, self.n_steps_, self.history_ = True, 0, ()
+        self.status_ = (
+            "An ensemble decides, weighted by what its members would have cost on rows that they had "
+            "not seen. Nothing is left to solve."
+        )
+
+    def guarantee(self, shift: float = 0.3) -> str:
+        """Return what new days may cost, in one sentence; see the page on guarantees for its limits.
+
+        The first figure is a confidence bound for the mean cost of decisions on rows that their
+        members had not seen; the second is the worst case when, beyond that, outcomes shift.
+
+        Parameters
+        ----------
+        shift
+            In standard deviations of the outcome.
+
+        Examples
+        --------
+        >>> from surefoot import RobustNewsvendor
+        >>> from surefoot.datasets import synthetic
+        >>> data = synthetic(n=100, s=5, seed=0)
+        >>> print(RobustNewsvendor(1.0, 0.2).fit(data.X, data.y).guarantee())
+        With 95 % confidence the expected cost on new days like these is at most 0.305; if outcomes \
+shift by 0.3 standard deviations, at most 0.412.
+        """
+        check_is_fitted(self)
+        shift = check_number("shift", shift, at_least=0)
+        offset = getattr(self.problem_.policy, "offset", None)
+        given = isinstance(offset, Forecasts) and offset.decides
+        if not given or not isinstance(getattr(self, "nominal_", None), Empirical):
+            raise InvalidInputError(
+                "guarantee needs the ensemble of nominal='auto' with the rows of its fit, got another "
+                "policy or a model from a file: use worst_case(X, y)."
+            )
+        honest = self.problem_.around(self.nominal_)
+        bound = cost_bound(honest)
+        told = f"With 95 % confidence the expected cost on new days like these is at most {bound:.3g}"
+        if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
+            return f"{told}."  # decisions have limits
+        radius = confident_radius(honest, self.parameters_) + shift
+        worst = adversary_of(honest.at_radius(radius), self.parameters_).value
+        return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
+
+    def _warn_of_suspects(self) -> None:
+        """Name numbers that look like errors: they were not followed."""
+        if self.suspects_:
+            shown = "; ".join(str(suspect) for suspect in self.suspects_[:3])
+            more = f"; and {len(self.suspects_) - 3} more" if len(self.suspects_) > 3 else ""
+            warn_user(
+                f"Numbers that look like errors were not followed ({shown}{more}): see suspects_.",
+                DataWarning,
+            )
 
     def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Recipe, Nominal, FloatArray, int]:
         """Return the fitted recipe, the nominal, the outcomes and the seed; forget an earlier fit."""
@@ -119,6 +193,9 @@ class RobustEstimator(DecisionMaker):
         rule = recipe.ball.radius
         if isinstance(rule, str) and rule != "auto":
             return self._ruled_radius(question.problem, rule, seed)
+        if question.parameters is not None:
+            auto = isinstance(rule, str)
+            return confident_radius(question.problem, question.parameters) if auto else float(rule)
         some = question.problem.at_radius(TRIAL_RADIUS if isinstance(rule, str) else rule)
         solver = default_solver(some) if recipe.solver is None else recipe.solver
         solver.refuse_unless_fit(some)
@@ -224,8 +301,28 @@ class RobustEstimator(DecisionMaker):
     def predict(self, X: Any) -> FloatArray:
         """Return decisions, shape (rows,) or (rows, products) as y was."""
         check_is_fitted(self)
-        decisions = self._decisions(check_contexts(self, X, reset=False))
+        X = check_contexts(self, X, reset=False)
+        self._warn_of_far_contexts(X)
+        decisions = self._decisions(X)
         return decisions[:, 0] if self._single else decisions
+
+    def _warn_of_far_contexts(self, X: FloatArray) -> None:
+        """Name columns that are far outside what was seen: they are taken as the nearest seen."""
+        offset = getattr(self.problem_.policy, "offset", None)
+        if not isinstance(offset, Forecasts):
+            return
+        far = offset.far(X)
+        if far.any():
+            shown = [self._column_name(j) for j in np.flatnonzero(far.any(axis=0))[:3]]
+            row = int(np.argmax(far.any(axis=1)))
+            warn_user(
+                f"{int(far.any(axis=1).sum())} of {len(X)} rows have contexts far outside those seen "
+                f"(column {', '.join(shown)}; first in row {row}): they are taken as the nearest seen.",
+                DataWarning,
+            )
+
+    def _column_name(self, column: int) -> str:
+        return str(column) if self._names is None else repr(str(self._names[column]))
 
     def _decisions(self, X: FloatArray) -> FloatArray:
         """Return decisions of shape (rows, decisions)."""

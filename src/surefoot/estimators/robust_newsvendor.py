@@ -6,10 +6,12 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.estimators.recipe import Recipe, nominal_parts
 from surefoot.estimators.robust_estimator import RobustEstimator
-from surefoot.forecasts import Forecaster
+from surefoot.exceptions import InvalidInputError
+from surefoot.forecasts import Ensemble, Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear
 from surefoot.solvers import Solver
+from surefoot.validation import check_number
 
 
 class RobustNewsvendor(RobustEstimator):
@@ -29,11 +31,15 @@ class RobustNewsvendor(RobustEstimator):
         Order of the Wasserstein distance, 1 or 2.
     intercept
         Whether the order has a constant part.
+    protect
+        A shift of contexts to be prepared for, in standard deviations of each column: with 0.5,
+        decisions are rehearsed under contexts that have moved by half a standard deviation. Zero
+        takes the days to come to be like those seen.
     nominal
-        "auto": with an automatic radius and an intercept, the outcome is forecast first, and the
-        robust policy corrects the forecast (see the page on automatic decisions); with a radius of
-        your own, the empirical distribution, so that the number means what it says. None is the
-        empirical distribution in any case; a ``Forecaster`` or a nominal is taken as it is.
+        "auto": with an automatic radius and an intercept, an ensemble decides (see the page on
+        automatic decisions); with a radius of your own, the empirical distribution, so that the
+        number means what it says. None is the empirical distribution in any case: the robust linear
+        policy. A ``Forecaster``, which a robust policy corrects, or a nominal is taken as it is.
     frozen
         Columns (names or positions) that an adversary cannot move: categories, calendar flags.
     solver
@@ -60,7 +66,8 @@ class RobustNewsvendor(RobustEstimator):
         radius: float | str = "auto",
         order: int = 2,
         intercept: bool = True,
-        nominal: Nominal | Forecaster | str | None = "auto",
+        protect: float = 0.0,
+        nominal: Nominal | Forecaster | Ensemble | str | None = "auto",
         frozen: Sequence[str | int] = (),
         solver: Solver | None = None,
         random_state: int = 0,
@@ -70,6 +77,7 @@ class RobustNewsvendor(RobustEstimator):
         self.radius = radius
         self.order = order
         self.intercept = intercept
+        self.protect = protect
         self.nominal = nominal
         self.frozen = frozen
         self.solver = solver
@@ -79,10 +87,17 @@ class RobustNewsvendor(RobustEstimator):
         # By default a radius or a policy of the user's own is taken at its word.
         free = isinstance(self.radius, str) and self.radius == "auto" and self.intercept
         own = isinstance(self.nominal, str) and self.nominal == "auto" and not free
+        protect = check_number("protect", self.protect, at_least=0)
+        if protect > 0.0 and (own or not isinstance(self.nominal, str)):
+            raise InvalidInputError(
+                "protect must be 0 beside a radius, a nominal or a policy of your own, "
+                f"got {protect:g}: it is for radius='auto' and nominal='auto'."
+            )
+        ball = WassersteinBall(self.radius, order=self.order, frozen=self.frozen)
         return Recipe(
             cost=Newsvendor(self.backorder, self.holding),
             policy=Linear(intercept=self.intercept),
-            ball=WassersteinBall(self.radius, order=self.order, frozen=self.frozen),
+            ball=ball,
             solver=self.solver,
-            **nominal_parts(None if own else self.nominal),
+            **nominal_parts(None if own else self.nominal, ball, protect),
         ).checked()

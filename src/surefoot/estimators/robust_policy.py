@@ -6,7 +6,7 @@ from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import Cost
 from surefoot.estimators.recipe import Recipe, nominal_parts
 from surefoot.estimators.robust_estimator import RobustEstimator
-from surefoot.forecasts import Forecaster
+from surefoot.forecasts import Ensemble, Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear, Policy
 from surefoot.solvers import Solver
@@ -70,7 +70,7 @@ class RobustPolicy(RobustEstimator):
         *,
         ball: AmbiguitySet | None = None,
         solver: Solver | None = None,
-        nominal: Nominal | Forecaster | str | None = None,
+        nominal: Nominal | Forecaster | Ensemble | str | None = None,
         random_state: int = 0,
     ) -> None:
         self.cost_function = cost_function
@@ -81,11 +81,12 @@ class RobustPolicy(RobustEstimator):
         self.random_state = random_state
 
     def _recipe(self) -> Recipe:
+        ball = WassersteinBall("auto") if self.ball is None else self.ball
         recipe = Recipe(
             cost=cast(Cost, self.cost_function),  # refused below if it is missing
             policy=Linear() if self.policy is None else self.policy,
-            ball=WassersteinBall("auto") if self.ball is None else self.ball,
+            ball=ball,
             solver=self.solver,
-            **nominal_parts(self.nominal),
+            **nominal_parts(self.nominal, ball),
         )
         return recipe.checked()

@@ -19,14 +19,16 @@ import numpy as np
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.costs import ConvexPiecewiseCost, Cost
 from surefoot.exceptions import UnsupportedProblemError
+from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.forecast import Forecast
 from surefoot.forecasts.forecaster import Forecaster
+from surefoot.forecasts.stack import Stack
 from surefoot.io import register
 from surefoot.nominals import Empirical
-from surefoot.policies import Linear, Policy
+from surefoot.policies import Linear, LinearParameters, Policy
 from surefoot.policies.features import Select
 from surefoot.problem import Problem
-from surefoot.typing import FloatArray
+from surefoot.typing import BoolArray, FloatArray
 
 # A nominal of fewer rows than this is filled up with atoms, up to so many for each row.
 FULL_ROWS, MOST_ATOMS = 150, 7
@@ -37,13 +39,26 @@ MOST_UNMERGED = 100_000
 @register
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Forecasts of all products, one function of the context: the offset of a policy."""
+    """Forecasts or decisions of all products, one function of the context: the offset of a policy."""
 
-    forecasts: tuple[Forecast, ...]
+    forecasts: tuple[Forecast | Stack, ...]
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the forecasts, shape (rows, products)."""
         return np.column_stack([forecast(contexts) for forecast in self.forecasts])
+
+    @property
+    def decides(self) -> bool:
+        """Whether these are decisions of ensembles, and not forecasts to be corrected."""
+        return all(isinstance(one, Stack) for one in self.forecasts)
+
+    def far(self, contexts: FloatArray) -> BoolArray:
+        """Return which numbers lie far outside what was seen, shape of the contexts."""
+        far = np.zeros(contexts.shape, dtype=bool)
+        for one in self.forecasts:
+            if isinstance(one, Stack):
+                far |= one.far(contexts)
+        return far
 
     def __repr__(self) -> str:
         """Print how many there are."""
@@ -62,11 +77,17 @@ class Question(NamedTuple):
     corrects
         Whether the policy corrects a forecast, which then is the better guess until folds say
         otherwise.
+    parameters
+        Those of the policy where nothing is left to solve; None where something is.
+    suspects
+        Numbers in the data that look like errors.
     """
 
     problem: Problem
     rehearsal: Problem
     corrects: bool = False
+    parameters: LinearParameters | None = None
+    suspects: tuple[Suspect, ...] = ()
 
 
 def why_not_centred(cost: Cost, policy: Policy) -> str | None:
@@ -108,7 +129,7 @@ def centred(
         distinct.contexts, distinct.outcomes, distinct.masses, names=rows.names, offsets=offsets
     )
     units = found[0].units
-    bare = all(not one.theta.any() and one.smooth is None for one in forecasts.forecasts)
+    bare = all(not one.forecast.theta.any() and one.forecast.smooth is None for one in found)
     count = float(plain.masses.sum()) if units else float(len(offsets))
     frozen = ball.frozen_columns(rows.n_columns, rows.names)
     kept = np.flatnonzero(~frozen)

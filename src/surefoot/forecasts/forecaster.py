@@ -1,6 +1,7 @@
 """Learn a forecast that says how wrong it is: the centre of the default nominal."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -11,7 +12,7 @@ from surefoot.costs.base import weighted_quantile
 from surefoot.forecasts.forecast import Forecast, SmoothPart
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
-from surefoot.forecasts.trees import grow
+from surefoot.forecasts.trees import Forest, grow
 from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
@@ -32,6 +33,8 @@ JITTER = 1e-9  # keeps the factorisation alive where contexts repeat
 # less where it is less likely, and not at all below the smallest weight or with too few rows.
 TREE_WEIGHT, LEAST_TREE_WEIGHT = 1.0 / 3.0, 0.05
 ROWS_FOR_TREES = 30
+# A column with two values among so many rows is a flag.
+LEVELS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +51,15 @@ class HonestForecast:
         The probability of the linear model against the smooth one, given the data.
     units
         Whether each unit of a row's mass was an observation of its own.
+    forest
+        The trees, in standard deviations of contexts and outcomes, if any were grown.
     """
 
     forecast: Forecast
     errors: FloatArray
     linear_share: float
     units: bool
+    forest: Forest | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +69,7 @@ class _Part:
     forecast: Forecast
     errors: FloatArray
     evidence: float = 0.0
+    forest: Forest | None = None
 
 
 @register
@@ -114,6 +121,7 @@ class Forecaster:
         masses: FloatArray | None,
         pieces: Pieces,
         seed: int,
+        bases: "Bases | None" = None,
     ) -> HonestForecast:
         """Learn from rows, which should be distinct: a row seen twice knows its own twin.
 
@@ -127,31 +135,34 @@ class Forecaster:
             The cost that decides between smooth models.
         seed
             Of the trees and of the sample of centres.
+        bases
+            What an earlier call on the same contexts and masses has decomposed already.
         """
         n = len(outcomes)
         rows = Rows.of(contexts, outcomes, masses)
         if rows.trivial or n < 3:
             return _constant(rows)
-        linear = self._linear(rows)
+        bases = Bases() if bases is None else bases
+        linear = self._linear(rows, bases)
         if not self.smooth:
             return HonestForecast(linear.forecast, linear.errors, 1.0, rows.units)
-        smooth = _smooth(rows, pieces, seed)
+        smooth = _smooth(rows, pieces, seed, bases)
         share = 1.0 / (1.0 + float(np.exp(np.clip(smooth.evidence - linear.evidence, -700, 700))))
         parts = [(share, linear), (1.0 - share, smooth)]
-        joining = TREE_WEIGHT * min(1.0, 2.0 * (1.0 - share))
+        joining, forest = TREE_WEIGHT * min(1.0, 2.0 * (1.0 - share)), None
         if self.trees and n >= ROWS_FOR_TREES and joining >= LEAST_TREE_WEIGHT:
             parts = [((1.0 - joining) * weight, part) for weight, part in parts]
-            parts.append((joining, _trees(rows, seed)))
+            trees = _trees(rows, seed)
+            parts, forest = [*parts, (joining, trees)], trees.forest
         errors = np.asarray(sum(weight * part.errors for weight, part in parts))
-        return HonestForecast(_mixed(rows, parts), errors, share, rows.units)
+        return HonestForecast(_mixed(rows, parts), errors, share, rows.units, forest)
 
-    def _linear(self, rows: Rows) -> _Part:
+    def _linear(self, rows: Rows, bases: "Bases") -> _Part:
         """Average the linear models by their probability."""
-        scaled = rows.scaled
-        unit = np.sqrt(scaled.shape[1])  # so that one grid serves few columns and many
+        unit = np.sqrt(rows.scaled.shape[1])  # so that one grid serves few columns and many
         shared = SHARED if self.common else SHARED[:1]
         a, b = (grid.ravel() for grid in np.meshgrid(SPREADS, shared, indexing="ij"))
-        spectrum = Spectrum.of(scaled / unit, rows)
+        spectrum = bases.linear(rows, unit)
         evidence = spectrum.evidence(a, b)
         # Most strengths are out of the question: only the others are worth n numbers each.
         likely = evidence > evidence.max() + LEAST_LOG_PROBABILITY
@@ -171,30 +182,69 @@ def _constant(rows: Rows) -> HonestForecast:
     return HonestForecast(forecast, errors, 1.0, rows.units)
 
 
-def _smooth(rows: Rows, pieces: Pieces, seed: int) -> _Part:
+class _Kernel(NamedTuple):
+    """A Laplace kernel around centres, as features: those of its Cholesky factor."""
+
+    centres: FloatArray
+    length: float
+    factor: FloatArray
+    features: FloatArray
+    spectrum: Spectrum
+
+    @classmethod
+    def of(cls, rows: Rows, seed: int) -> "_Kernel":
+        """Decompose the kernel of all rows, or of a sample of them."""
+        scaled = rows.scaled
+        centres = scaled
+        if len(scaled) > MOST_CENTRES:
+            chosen = rng_for(seed, "centres").choice(len(scaled), SAMPLED_CENTRES, replace=False)
+            centres = scaled[np.sort(chosen)]
+        distances = cdist(centres, centres, "cityblock")
+        length = float(np.median(distances[np.triu_indices(len(centres), 1)])) or 1.0
+        kernel = np.exp(-distances / length)
+        factor = cholesky(kernel + JITTER * np.eye(len(centres)), lower=True)
+        if centres is scaled:
+            features = factor
+        else:
+            between = np.exp(-cdist(scaled, centres, "cityblock") / length)
+            features = solve_triangular(factor, between.T, lower=True).T
+        return cls(centres, length, factor, features, Spectrum.of(features, rows))
+
+
+class Bases:
+    """What forecasts of several outcomes on the same contexts and masses share."""
+
+    def __init__(self) -> None:
+        self._linear: Spectrum | None = None
+        self._kernel: _Kernel | None = None
+
+    def linear(self, rows: Rows, unit: float) -> Spectrum:
+        """Return the columns, decomposed."""
+        if self._linear is None:
+            scaled = rows.scaled
+            # Flags of a category have nothing in common: a level never seen would shift their sum.
+            many = np.array([len(np.unique(column[:LEVELS_LOOKED_AT])) > 2 for column in scaled.T])
+            self._linear = Spectrum.of(scaled / unit, rows, many.astype(float))
+        return self._linear.of_outcomes(rows)
+
+    def kernel(self, rows: Rows, seed: int) -> _Kernel:
+        """Return the kernel, decomposed."""
+        if self._kernel is None:
+            self._kernel = _Kernel.of(rows, seed)
+        return self._kernel._replace(spectrum=self._kernel.spectrum.of_outcomes(rows))
+
+
+def _smooth(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> _Part:
     """Average smooth models by what their decisions would have cost on rows left out."""
-    scaled = rows.scaled
-    centres = scaled
-    if len(scaled) > MOST_CENTRES:
-        chosen = rng_for(seed, "centres").choice(len(scaled), SAMPLED_CENTRES, replace=False)
-        centres = scaled[np.sort(chosen)]
-    distances = cdist(centres, centres, "cityblock")
-    length = float(np.median(distances[np.triu_indices(len(centres), 1)])) or 1.0
-    kernel = np.exp(-distances / length)
-    factor = cholesky(kernel + JITTER * np.eye(len(centres)), lower=True)
-    if centres is scaled:
-        features = factor
-    else:
-        between = np.exp(-cdist(scaled, centres, "cityblock") / length)
-        features = solve_triangular(factor, between.T, lower=True).T
-    paths = Spectrum.of(features, rows).solve(BENDS, np.zeros(len(BENDS)))
+    kernel = bases.kernel(rows, seed)
+    paths = kernel.spectrum.solve(BENDS, np.zeros(len(BENDS)))
     weights = _by_cost(paths, rows, pieces)
     inner = weights @ paths.coefficients
-    coefficients = solve_triangular(factor, inner, lower=True, trans="T")
-    part = SmoothPart(centres, coefficients, length)
+    coefficients = solve_triangular(kernel.factor, inner, lower=True, trans="T")
+    part = SmoothPart(kernel.centres, coefficients, kernel.length)
     # Features were centred on their mean: the constant makes up for it.
     share = rows.masses / rows.masses.sum()
-    constant = rows.average - float(share @ features @ inner)
+    constant = rows.average - float(share @ kernel.features @ inner)
     theta = np.zeros(rows.contexts.shape[1])
     forecast = Forecast(constant, theta, rows.mean, rows.spread, part)
     return _Part(forecast, weights @ paths.errors, log_mean(paths.evidence))
@@ -218,14 +268,20 @@ def _by_cost(paths: Paths, rows: Rows, pieces: Pieces) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _trees(rows: Rows, seed: int) -> _Part:
+def standard_forest(rows: Rows, seed: int) -> tuple[Forest, float]:
+    """Return a forest in standard deviations of contexts and outcomes, and that of outcomes."""
     # scikit-learn splits in single precision and by absolute tolerances: it gets clean units.
     centred = rows.outcomes - rows.average
     unit = float(np.sqrt(rows.masses @ centred**2 / rows.masses.sum()))
-    trees, errors = grow(Rows(rows.scaled, centred / unit, rows.masses), seed)
+    return grow(Rows(rows.scaled, centred / unit, rows.masses), seed), unit
+
+
+def _trees(rows: Rows, seed: int) -> _Part:
+    forest, unit = standard_forest(rows, seed)
     theta = np.zeros(rows.contexts.shape[1])
-    forecast = Forecast(rows.average, theta, rows.mean, rows.spread, None, trees.scaled(unit))
-    return _Part(forecast, unit * errors)
+    trees = forest.trees.scaled(unit)
+    forecast = Forecast(rows.average, theta, rows.mean, rows.spread, None, trees)
+    return _Part(forecast, unit * forest.errors, forest=forest)
 
 
 def _mixed(rows: Rows, parts: list[tuple[float, _Part]]) -> Forecast:

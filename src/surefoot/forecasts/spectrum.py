@@ -15,7 +15,7 @@ References
 Rasmussen and Williams (2006), sections 2.7 and 5.4; Harville (1974).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,8 +42,9 @@ class Spectrum:
         The mass that is left out with a row: all of it, or one unit.
     count
         How many observations there are.
-    shared
-        S V'1: the direction in which all coefficients are equal.
+    shared, common
+        S V'u and u: the direction in which coefficients are equal, those of features that have
+        something in common.
     """
 
     left: FloatArray
@@ -54,10 +55,14 @@ class Spectrum:
     left_out: FloatArray
     count: float
     shared: FloatArray
+    common: FloatArray
 
     @classmethod
-    def of(cls, features: FloatArray, rows: Rows) -> "Spectrum":
-        """Decompose features of shape (n, features) by the smaller of their two Gram matrices."""
+    def of(cls, features: FloatArray, rows: Rows, common: FloatArray | None = None) -> "Spectrum":
+        """Decompose features of shape (n, features) by the smaller of their two Gram matrices.
+
+        ``common`` is one for features whose coefficients may have something in common; None is all.
+        """
         root = np.sqrt(rows.masses)
         share = rows.masses / rows.masses.sum()
         centred = (features - share @ features) * root[:, None]
@@ -70,8 +75,13 @@ class Spectrum:
         left, right = (other, vectors) if tall else (vectors, other)
         outcome = (rows.outcomes - rows.average) * root
         left_out = np.ones(len(root)) if rows.units else rows.masses
-        shared = singular * right.sum(axis=0)
-        return cls(left, singular, right, outcome, root, left_out, rows.count, shared)
+        common = np.ones(features.shape[1]) if common is None else common
+        shared = singular * (common @ right)
+        return cls(left, singular, right, outcome, root, left_out, rows.count, shared, common)
+
+    def of_outcomes(self, rows: Rows) -> "Spectrum":
+        """Return the same features with the outcomes of other rows, alike in contexts and masses."""
+        return replace(self, outcome=(rows.outcomes - rows.average) * self.root)
 
     def evidence(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the logarithm of the evidence of every pair (a_k, b_k), up to a constant."""
@@ -104,7 +114,7 @@ class Spectrum:
         diagonal -= share[:, None] * (pulled @ self.left.T) ** 2
         inner = weights * self.singular
         coefficients = (a[:, None] * inner) @ self.right.T
-        coefficients += (b * (weights @ self.shared))[:, None]
+        coefficients += (b * (weights @ self.shared))[:, None] * self.common
         # What leaves with a row takes its share of the row's leverage along. A row that no other row
         # resembles keeps all of its outcome; never divide by rounding.
         staying = 1.0 - (1.0 - diagonal) * self.left_out / self.root**2

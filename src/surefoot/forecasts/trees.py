@@ -11,7 +11,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts.rows import Rows
 from surefoot.io import register
 from surefoot.random import rng_for
-from surefoot.typing import FloatArray, IntArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array
 
 # More trees swing less from seed to seed; where they are slow to grow, or rows so few that they
@@ -71,13 +71,20 @@ class Trees:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _sum(self, contexts: NDArray[np.float32]) -> FloatArray:
+        return np.asarray(self.value[self._leaves(contexts)].sum(axis=1))
+
+    def leaves(self, contexts: FloatArray) -> IntArray:
+        """Return the node that each row ends at in each tree, shape (rows, trees)."""
+        return self._leaves(contexts.astype(np.float32))
+
+    def _leaves(self, contexts: NDArray[np.float32]) -> IntArray:
         nodes = np.tile(self.roots, (len(contexts), 1))
         rows = np.arange(len(contexts))[:, None]
         while True:
             goes_below = contexts[rows, self.feature[nodes]] <= self.threshold[nodes]
             following = np.where(goes_below, self.below[nodes], self.above[nodes])
             if np.array_equal(following, nodes):
-                return np.asarray(self.value[nodes].sum(axis=1))
+                return nodes
             nodes = following
 
     def scaled(self, share: float) -> "Trees":
@@ -87,8 +94,27 @@ class Trees:
         )
 
 
-def grow(rows: Rows, seed: int) -> tuple[Trees, FloatArray]:
-    """Return a forest and the error of each row in the trees that never saw it."""
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees with what they know of the rows that they were grown from.
+
+    Attributes
+    ----------
+    trees
+        As plain arrays; their sum is the mean outcome.
+    errors
+        Outcome minus the mean of the trees that never saw the row, shape (n,).
+    seen
+        Which rows each tree was grown from, shape (n, trees).
+    """
+
+    trees: Trees
+    errors: FloatArray
+    seen: BoolArray
+
+
+def grow(rows: Rows, seed: int) -> Forest:
+    """Return a forest, and what the trees that never saw a row say of it."""
     n = len(rows.outcomes)
     many = n >= ROWS_FOR_MANY and rows.contexts.size <= MOST_NUMBERS_FOR_MANY
     forest = RandomForestRegressor(
@@ -99,7 +125,11 @@ def grow(rows: Rows, seed: int) -> tuple[Trees, FloatArray]:
         random_state=int(rng_for(seed, "trees").integers(1 << 31)),
     )
     forest.fit(rows.contexts, rows.outcomes, sample_weight=rows.masses)
-    return flatten([tree.tree_ for tree in forest.estimators_]), _unseen_errors(forest, rows)
+    seen = np.zeros((n, len(forest.estimators_)), dtype=bool)
+    for k, drawn in enumerate(forest.estimators_samples_):
+        seen[drawn, k] = True
+    errors = _unseen_errors(forest, rows, seen)
+    return Forest(flatten([tree.tree_ for tree in forest.estimators_]), errors, seen)
 
 
 def flatten(trees: list[Any]) -> Trees:
@@ -122,14 +152,13 @@ def flatten(trees: list[Any]) -> Trees:
     return Trees(f, t, b, a, v, np.array(roots))
 
 
-def _unseen_errors(forest: RandomForestRegressor, rows: Rows) -> FloatArray:
+def _unseen_errors(forest: RandomForestRegressor, rows: Rows, seen: BoolArray) -> FloatArray:
     """Return outcome minus the mean of those trees whose bootstrap left the row out."""
     n = len(rows.outcomes)
     total, count = np.zeros(n), np.zeros(n)
     single = rows.contexts.astype(np.float32)
-    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-        unseen = np.ones(n, dtype=bool)
-        unseen[drawn] = False
+    for k, tree in enumerate(forest.estimators_):
+        unseen = ~seen[:, k]
         total[unseen] += tree.tree_.predict(single[unseen])[:, 0]
         count += unseen
     # With a hundred trees a row that all of them saw is a matter of one in 10^20.

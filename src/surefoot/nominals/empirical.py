@@ -142,11 +142,15 @@ class Empirical(Nominal):
 
         Rows are ordered by what a policy has to decide about: outcomes, less offsets if there are any.
         """
+        return self.take(*self.distinct_rows())
+
+    def distinct_rows(self) -> tuple[IntArray, FloatArray]:
+        """Return which rows ``distinct`` keeps, in its order, and their masses."""
         kept = np.flatnonzero(self.weights > 0)
         X, y, masses = self.contexts[kept], self.outcomes[kept], self.masses[kept]
-        offsets = None if self.offsets is None else self.offsets[kept]
-        if offsets is None:
+        if self.offsets is None:
             rows, masses = _merge_equal_rows(X, y, masses)
-            return Empirical(X[rows], y[rows], masses, names=self.names)
-        rows, masses = _merge_equal_rows(np.hstack([X, offsets]), y - offsets, masses)
-        return Empirical(X[rows], y[rows], masses, names=self.names, offsets=offsets[rows])
+        else:
+            fixed = self.offsets[kept]
+            rows, masses = _merge_equal_rows(np.hstack([X, fixed]), y - fixed, masses)
+        return kept[rows], masses

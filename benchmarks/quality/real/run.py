@@ -1,0 +1,98 @@
+"""Run every method on every cell; what is there already is not run again.
+
+python -m benchmarks.quality.real run design [method ...]
+python -m benchmarks.quality.real run judge
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.machine import RESULTS, read_csv, write_csv
+from benchmarks.quality.real.methods import METHODS, decide
+from benchmarks.quality.real.tasks import DESIGN, JUDGE, task
+from surefoot.costs import Newsvendor
+from surefoot.random import rng_for
+
+SIZES = (20, 50, 100, 300, 1000)
+RATIOS = ((1.0, 5.0), (1.0, 1.0), (9.0, 1.0))
+REPEATS = 2
+MOST_TEST, LEAST_TEST = 150, 30
+TABLE = "quality_real"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One split of one task at one cost ratio."""
+
+    task: str
+    n: int
+    backorder: float
+    holding: float
+    repeat: int
+
+    def split(self):
+        """Return rows to learn from and rows to judge on: those that follow, where there is time."""
+        data = task(self.task)
+        rng = rng_for(self.repeat, f"{self.task}/{self.n}")
+        total, test = len(data.y), min(MOST_TEST, len(data.y) - self.n)
+        if data.ordered:
+            start = int(rng.integers(total - self.n - test + 1))
+            return np.arange(start, start + self.n), np.arange(start + self.n, start + self.n + test)
+        order = rng.permutation(total)
+        return order[: self.n], order[self.n : self.n + test]
+
+    def cost(self, method) -> float:
+        """Return the mean cost of a method's decisions."""
+        data, (learn, judge) = task(self.task), self.split()
+        z = decide(
+            method, data.X[learn], data.y[learn], self.backorder, self.holding, self.repeat,
+            data.X[judge],
+        )  # fmt: skip
+        cost = Newsvendor(self.backorder, self.holding)
+        return float(np.mean(cost.evaluate(np.asarray(z)[:, None], data.y[judge][:, None])))
+
+
+def cells(makers):
+    """Return the cells of some tasks: all sizes that leave enough rows to judge on."""
+    return [
+        Cell(make.__name__, n, b, h, k)
+        for make in makers
+        for n in SIZES
+        if n + LEAST_TEST <= len(task(make.__name__).y)
+        for b, h in RATIOS
+        for k in range(REPEATS)
+    ]
+
+
+def known() -> dict:
+    """Return the costs that are there, by cell and method."""
+    if not (RESULTS / f"{TABLE}.csv").exists():
+        return {}
+    return {
+        (Cell(r["task"], int(r["n"]), float(r["b"]), float(r["h"]), int(r["repeat"])), r["method"]):
+        float(r["cost"])
+        for r in read_csv(TABLE)
+    }  # fmt: skip
+
+
+def save(costs: dict) -> None:
+    """Write all costs."""
+    rows = [
+        {"task": c.task, "n": c.n, "b": c.backorder, "h": c.holding, "repeat": c.repeat,
+         "method": name, "cost": f"{cost:.6g}"}
+        for (c, name), cost in sorted(costs.items(), key=str)
+    ]  # fmt: skip
+    write_csv(TABLE, rows)
+
+
+def main(half: str, names: tuple[str, ...] = ()) -> None:
+    """Run what is missing; methods that are named run again."""
+    costs = known()
+    chosen = [method for method in METHODS if not names or method.__name__ in names]
+    for method in chosen:
+        for cell in cells(DESIGN if half == "design" else JUDGE):
+            if names or (cell, method.__name__) not in costs:
+                costs[cell, method.__name__] = cell.cost(method)
+        save(costs)
+        print(method.__name__, "done", flush=True)

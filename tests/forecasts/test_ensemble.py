@@ -1,0 +1,218 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from surefoot import RobustNewsvendor, RobustPolicy, WassersteinBall, load
+from surefoot.costs import Newsvendor, Pieces, TieredNewsvendor
+from surefoot.datasets import synthetic
+from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.forecasts.ensemble import FIRST_WEIGHT, HOLD, Ensemble, stack_weights
+from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
+from surefoot.io import pack, unpack
+from surefoot.policies import Linear
+from surefoot.sets import Box
+
+PIECES = Pieces.kinked(up=0.2, down=1.0)
+
+
+def wave(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = 10.0 + 2.0 * X[:, 0] + np.exp(0.5 * X[:, 1]) * rng.normal(size=n)
+    return X, np.abs(y)
+
+
+@pytest.fixture(scope="module")
+def honest():
+    return Ensemble().fit(*wave(), None, PIECES, 0)
+
+
+def test_members_that_decide_in_different_ways(honest):
+    kinds = [type(member) for member in honest.stack.members]
+    assert kinds == [Level, Exponential, Spreading, LeafQuantile]
+    assert honest.stack.weights.sum() == pytest.approx(1.0)
+    assert (honest.stack.weights > 0.0).all()
+    X, _ = wave(30, 1)
+    parts = np.column_stack([member(X) for member in honest.stack.members])
+    np.testing.assert_allclose(honest.stack(X), parts @ honest.stack.weights, rtol=1e-12)
+
+
+def test_honest_decisions_cost_what_decisions_on_new_rows_cost(honest):
+    X, y = wave(4000, 1)
+    fresh = PIECES.evaluate(honest.stack(X) - y).mean()
+    own = PIECES.evaluate(honest.decisions - wave()[1][honest.kept]).mean()
+    in_sample = PIECES.evaluate(honest.stack(wave()[0]) - wave()[1]).mean()
+    assert own == pytest.approx(fresh, rel=0.25)
+    assert in_sample < own
+
+
+def test_an_ensemble_comes_back_from_a_file(honest):
+    arrays = {}
+    again = unpack(pack("stack", honest.stack, arrays), arrays)
+    X, _ = wave(30, 1)
+    np.testing.assert_array_equal(again(X), honest.stack(X))
+
+
+def test_weights_minimise_cost_and_divergence():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    H = np.column_stack([y + rng.normal(size=200), y + 0.3 * rng.normal(size=200), 0.0 * y])
+    weights = stack_weights(H, y, np.ones(200), PIECES, 200.0)
+    prior = np.array([FIRST_WEIGHT, (1 - FIRST_WEIGHT) / 2, (1 - FIRST_WEIGHT) / 2])
+    deviation = PIECES.evaluate(H @ prior - y).std()
+
+    def value(logits):
+        w = np.exp(logits - logits.max())
+        w /= w.sum()
+        return 200 / deviation * PIECES.evaluate(H @ w - y).mean() + HOLD * w @ np.log(w / prior)
+
+    best = minimize(value, np.zeros(3), method="Nelder-Mead", options={"maxiter": 5000, "xatol": 1e-6})
+    assert value(np.log(weights)) <= best.fun + 0.02 * abs(best.fun)
+    assert weights[1] > prior[1]
+
+
+def test_few_rows_leave_weights_near_the_start_and_many_do_not():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=2000)
+    H = np.column_stack([0.0 * y, y])
+    few = stack_weights(H[:5], y[:5], np.ones(5), PIECES, 5.0)
+    many = stack_weights(H, y, np.ones(2000), PIECES, 2000.0)
+    assert abs(few[0] - FIRST_WEIGHT) < 0.15
+    assert many[1] > 0.95
+
+
+@pytest.mark.parametrize(("row", "factor"), [(5, 100.0), (17, -1.0), (40, 10.0)])
+def test_one_gross_error_is_named_and_does_no_harm(row, factor):
+    X, y = wave(60)
+    fresh, more = wave(4000, 1)
+    clean = RobustNewsvendor(1.0, 0.2).fit(X, y).cost(fresh, more)
+    dirty = y.copy()
+    dirty[row] *= factor
+    with pytest.warns(DataWarning, match=f"Numbers that look like errors were not followed .row {row}"):
+        model = RobustNewsvendor(1.0, 0.2).fit(X, dirty)
+    assert [(s.row, s.column) for s in model.suspects_] == [(row, "outcome")]
+    assert model.suspects_[0].value == dirty[row]
+    assert model.cost(fresh, more) < 1.05 * clean
+
+
+def test_a_gross_context_is_named_and_does_no_harm():
+    pd = pytest.importorskip("pandas")
+    X, y = wave(60)
+    fresh, more = wave(4000, 1)
+    clean = RobustNewsvendor(1.0, 0.2).fit(X, y).cost(fresh, more)
+    X[7, 1] = 500.0
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.warns(DataWarning, match=r"row 7, 'b': 500"):
+        model = RobustNewsvendor(1.0, 0.2).fit(frame, y)
+    assert model.cost(pd.DataFrame(fresh, columns=["a", "b", "c"]), more) < 1.05 * clean
+
+
+def test_clean_rows_are_not_suspected():
+    for seed in range(10):
+        data = synthetic(n=60, s=5, seed=seed, test=1)
+        assert RobustNewsvendor().fit(data.X, data.y).suspects_ == ()
+
+
+def test_a_price_typed_without_its_point_is_taken_as_the_nearest_seen():
+    X, y = wave(60)
+    model = RobustNewsvendor(1.0, 0.2).fit(X, y)
+    new = wave(5, 1)[0]
+    new[3, 0] = 200.0
+    with pytest.warns(
+        DataWarning, match=r"1 of 5 rows have contexts far outside those seen .column 0; first in row 3"
+    ):
+        decided = model.predict(new)
+    assert decided[3] <= 2.0 * y.max()
+    assert (decided >= 0.0).all()
+
+
+def test_decisions_are_never_negative_where_outcomes_never_were():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    y = np.maximum(X @ [3.0, 1.0, 0.0, 0.0] + rng.normal(size=20), 0.0)
+    model = RobustNewsvendor(1.0, 5.0).fit(X, y)
+    with pytest.warns(DataWarning, match="of 500 rows have contexts far outside"):
+        assert (model.predict(2.0 * rng.normal(size=(500, 4))) >= 0.0).all()
+
+
+def test_the_worst_case_grows_with_the_radius():
+    X, y = wave(60)
+    model = RobustNewsvendor(1.0, 0.2).fit(X, y)
+    values = [model.worst_case(X, y, radius=k * model.radius_).value for k in (0.0, 1.0, 3.0, 10.0)]
+    assert values[0] < 0.97 * values[1] < 0.97 * values[2] < 0.97 * values[3]
+    assert model.augmentation().worst_case == pytest.approx(model.certificate_.upper, rel=1e-6)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.floats(0.01, 100.0))
+def test_units_of_outcomes_change_nothing(unit):
+    X, y = wave(40)
+    one, other = RobustNewsvendor().fit(X, y), RobustNewsvendor().fit(X, unit * y)
+    np.testing.assert_allclose(other.predict(X), unit * one.predict(X), rtol=1e-5)
+    assert other.radius_ == pytest.approx(one.radius_, rel=1e-3)
+
+
+def test_limits_and_several_products():
+    X, y = wave(60)
+    model = RobustPolicy(
+        Newsvendor((1.0, 2.0), (0.2, 0.5)), Linear(decisions=Box(0.0, 9.0)), nominal="auto"
+    ).fit(X, np.column_stack([y, 2.0 * y]))
+    decided = model.predict(X)
+    assert decided.shape == (60, 2)
+    assert decided.max() <= 9.0
+    assert model.guarantee().endswith(".")
+    assert "shift" not in model.guarantee()  # outcomes stay where decisions have limits
+
+
+def test_costs_of_three_lines_decide_by_their_best_constant():
+    X, y = wave(60)
+    cost = TieredNewsvendor(shortage=((0, 1.0), (2, 3.0)), leftover=0.5)
+    model = RobustPolicy(cost, nominal="auto").fit(X, y)
+    assert [type(m) for m in model.problem_.policy.offset.forecasts[0].members] == [Level]
+
+
+def test_a_saved_ensemble_decides_and_learns_alike(tmp_path):
+    X, y = wave(60)
+    fresh, more = wave(40, 1)
+    model = RobustNewsvendor(1.0, 0.2).fit(X, y)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(fresh), model.predict(fresh))
+    for one in (model, again):
+        one.partial_fit(fresh, more)
+    np.testing.assert_array_equal(again.predict(fresh), model.predict(fresh))
+
+
+def test_protection_costs_little_and_pays_when_contexts_shift():
+    data = synthetic(n=100, s=10, seed=0)
+    plain, safe = (RobustNewsvendor(1.0, 0.2, protect=p).fit(data.X, data.y) for p in (0.0, 1.0))
+    rng = np.random.default_rng(0)
+    moved = data.X_test + data.X.std(axis=0) * rng.standard_normal(data.X_test.shape)
+    assert safe.cost(moved, data.y_test) < plain.cost(moved, data.y_test)
+    assert safe.cost(data.X_test, data.y_test) < 1.5 * plain.cost(data.X_test, data.y_test)
+
+
+@pytest.mark.parametrize("options", [{"radius": 0.1}, {"nominal": None}, {"intercept": False}])
+def test_protection_is_for_the_default(options):
+    with pytest.raises(InvalidInputError, match="protect must be 0 beside a radius, a nominal"):
+        RobustNewsvendor(protect=0.5, **options).fit(*wave(20))
+
+
+def test_the_guarantee_is_a_sentence_about_new_days():
+    X, y = wave(100)
+    model = RobustNewsvendor(1.0, 0.2).fit(X, y)
+    text = model.guarantee(0.3)
+    assert text.startswith("With 95 % confidence the expected cost on new days like these is at most")
+    assert f"at most {model.certificate_.upper:.3g}; if outcomes shift by 0.3" in text
+    with pytest.raises(InvalidInputError, match="guarantee needs the ensemble of nominal='auto'"):
+        RobustNewsvendor(radius=0.1).fit(X, y).guarantee()
+    with pytest.raises(InvalidInputError, match="shift must be >= 0"):
+        model.guarantee(-1.0)
+
+
+def test_a_radius_of_the_users_own_is_taken():
+    X, y = wave(60)
+    model = RobustPolicy(Newsvendor(1.0, 0.2), nominal="auto", ball=WassersteinBall(0.25)).fit(X, y)
+    assert model.radius_ == 0.25
