@@ -1,5 +1,6 @@
 """The paper's experiments: data set x method x repetition, resumable, on cores or a cluster."""
 
+from reproduction.cell_run import run_cell
 from reproduction.data import DataSet, Sample, SyntheticSet, YazSet
 from reproduction.methods import METHODS, Method
 from reproduction.result import Result
@@ -15,7 +16,6 @@ from reproduction.suite import (
     restaurant,
     variant_suite,
 )
-from reproduction.work import run_cell
 
 __all__ = [
     "METHODS",

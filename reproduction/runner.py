@@ -12,10 +12,10 @@ from typing import Any
 
 import joblib
 
+from reproduction.cell_run import quiet, run_cell, run_isolated
 from reproduction.result import FAILED, REFUSED, Result
 from reproduction.store import ResultStore
 from reproduction.suite import Cell, Suite
-from reproduction.work import quiet, run_cell, run_isolated
 from surefoot.exceptions import MissingExtraError
 from surefoot.validation import check_choice, check_integer
 

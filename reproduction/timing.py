@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.cell_run import quiet
 from reproduction.data import PAPER_COSTS, Sample, SyntheticSet
 from reproduction.methods import METHODS, Literal, Method, Robust, ShapleyPolicy
 from reproduction.result import machine, versions
 from reproduction.store import ResultStore
 from reproduction.suite import COLUMNS, SIZES, VARIANCES
-from reproduction.work import quiet
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.engines.literal_kernel import literal_steps

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.machine import RESULTS, machine, read_csv, write_csv
 from benchmarks.quality.grid import BASELINES, OURS, asks_parts, synthetic_sets
 from benchmarks.sections import put_section
+from reproduction.cell_run import quiet, run_cell
 from reproduction.suite import Cell, chosen_methods
-from reproduction.work import quiet, run_cell
 
 FIRST = 50  # the grid uses 0 to 9
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reproduction import METHODS, Cell, SyntheticSet, YazSet, run_cell
+from reproduction.cell_run import mean_cost, quiet
 from reproduction.methods import Method
-from reproduction.work import mean_cost, quiet
 
 DATA = SyntheticSet(14, 6, 1.0, test=50)
 

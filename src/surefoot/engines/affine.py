@@ -24,7 +24,7 @@ from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.open_set import open_steps
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.nominals import Empirical
-from surefoot.nominals.parts import checked_draw
+from surefoot.nominals.shapes import checked_draw
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, affine_forms, form_policies, user_parameters
 from surefoot.random import rng_for

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.nominals.base import Nominal
 from surefoot.nominals.gaussian import correlation_root, weighted_moments
-from surefoot.nominals.parts import column_mask, column_names, count, sizes
+from surefoot.nominals.shapes import column_mask, column_names, count, sizes
 from surefoot.typing import ArrayLike, BoolArray, FloatArray
 from surefoot.validation import (
     check_choice,

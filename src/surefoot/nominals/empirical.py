@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.parts import column_names, count, sizes
+from surefoot.nominals.shapes import column_names, count, sizes
 from surefoot.typing import ArrayLike, FloatArray, IntArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.parts import column_names, context_columns, sizes
+from surefoot.nominals.shapes import column_names, context_columns, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import (
     check_choice,

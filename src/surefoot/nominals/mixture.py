@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.parts import count, sizes
+from surefoot.nominals.shapes import count, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import check_instance, numeric_array
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.parts import checked_draw, column_names, context_columns, sizes
+from surefoot.nominals.shapes import checked_draw, column_names, context_columns, sizes
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, numeric_array
 
