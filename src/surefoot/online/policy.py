@@ -43,7 +43,7 @@ class OnlinePolicy:
     .. math:: \theta \leftarrow \theta - \alpha_t \nabla_\theta c(f(\theta; x_{adv}), y_{adv})
 
     Linear policies with newsvendor costs go through the compiled kernels of ``fit``, any other policy
-    and cost through the general engine (JAX). What is kept does not grow with the stream.
+    and cost through the autodiff engine (JAX). What is kept does not grow with the stream.
 
     The first 16 samples are kept and decided on by the best constant decision; then learning starts
     where ``fit`` would start. Columns are scaled by their running mean and standard deviation. A
