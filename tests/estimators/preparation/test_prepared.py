@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import surefoot
-from surefoot import Box, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import Box, Contamination, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.baselines import ERM, SAA, Forest, Shapley
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy, Table
@@ -47,6 +47,13 @@ def data():
 @pytest.fixture(scope="module")
 def model(data):
     return PreparedPolicy(RobustNewsvendor(1.0, 0.2, radius=0.1)).fit(*data)
+
+
+def test_a_set_that_freezes_no_column_is_taken_as_it_is(data):
+    robust = RobustPolicy(Newsvendor(1.0, 0.2), ball=Contamination(0.05))
+    model = PreparedPolicy(robust).fit(*data)
+    assert model.model_.problem_.ball == Contamination(0.05)
+    assert model.model_.converged_
 
 
 def test_effects_of_categories_are_learned(data, model):

@@ -1,9 +1,9 @@
 """A policy together with the preparation of its columns."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -222,6 +222,8 @@ class PreparedPolicy(DecisionMaker):
         frozen = tuple(sorted(positions))
         if "frozen" in given:
             return model.set_params(frozen=frozen)
+        if all(field.name != "frozen" for field in fields(cast(Any, ball))):
+            return model  # a set such as Contamination freezes no column
         return model.set_params(ball=replace(ball, frozen=frozen))
 
     def prepare(self, X: Any) -> FloatArray:
