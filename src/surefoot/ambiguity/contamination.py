@@ -162,9 +162,13 @@ class ContaminationForm(AffineForm):
         grid = np.linspace(0.0, 1.0, MIXTURES)
         if not self.intercept or self.share == 0.0:
             return grid
-        # With a free intercept the mean slope of all mass is zero.
+        # With a free intercept the mean slope of all mass is zero...
         mean = -(1.0 - self.share) * float(self.weights @ slopes) / self.share
-        return np.append(grid, np.clip((mean + down) / (up + down), 0.0, 1.0))
+        shares = np.append(grid, (mean + down) / (up + down))
+        # ...and no row has a steeper slope than the lines, so not every share can be balanced.
+        least = (down - (1.0 - self.share) * up / self.share) / (up + down)
+        most = down / (self.share * (up + down))
+        return np.clip(shares, max(least, 0.0), min(most, 1.0))
 
     def _bound(self, slopes: FloatArray, share_up: float) -> float:
         """Return the bound for a mixture of the contaminating mass, with slopes shrunk to fit it."""
