@@ -168,7 +168,7 @@ class ContaminationForm(AffineForm):
         # ...and no row has a steeper slope than the lines, so not every share can be balanced.
         least = (down - (1.0 - self.share) * up / self.share) / (up + down)
         most = down / (self.share * (up + down))
-        return np.clip(shares, max(least, 0.0), min(most, 1.0))
+        return np.asarray(np.clip(shares, max(least, 0.0), min(most, 1.0)))
 
     def _bound(self, slopes: FloatArray, share_up: float) -> float:
         """Return the bound for a mixture of the contaminating mass, with slopes shrunk to fit it."""
