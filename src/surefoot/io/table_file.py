@@ -1,0 +1,340 @@
+"""One reader of tables for every command and for Python: CSV, Excel, Parquet, standard input."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from surefoot.exceptions import InvalidInputError
+from surefoot.io.table_columns import (
+    CATEGORY,
+    DATE,
+    IGNORED,
+    NUMBER,
+    ColumnReader,
+    FileColumn,
+    OddCellError,
+    decimal_sign,
+    without_gaps,
+)
+from surefoot.io.table_dates import check_told
+from surefoot.io.table_sources import read_grid, require_columns
+from surefoot.io.table_text import Grid
+from surefoot.typing import FloatArray, IntArray
+
+_TOTALS = (
+    r"(?i)^(?:grand |sub)?(?:totals?|sums?|summe|gesamt(?:summe)?|zwischensumme|insgesamt|suma|somme|"
+    r"totale|averages?|mean|mittelwert|durchschnitt)\s*:?$"
+)
+# A value so many times as large as nearly all others may lack its decimal sign.
+_FAR = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a file is written, where that should not be found out from the file.
+
+    Attributes
+    ----------
+    encoding
+        Such as "utf-8" or "cp1252".
+    separator
+        What stands between cells: a character, or "tab", "comma", "semicolon", "bar".
+    decimal
+        "." or ",".
+    dates
+        "day-first", "month-first", or a format such as ``%d.%m.%Y``.
+    sheet
+        Name of the sheet of an Excel file; the first one otherwise.
+    gaps
+        Words that stand for a gap, beside the usual ones (NA, n/a, null, -).
+    skip_totals
+        Leave out rows of totals, which are refused otherwise.
+    """
+
+    encoding: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+    sheet: str | None = None
+    gaps: Sequence[str] = ()
+    skip_totals: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without a file."""
+        check_told(self.dates)
+        if self.decimal not in (None, ".", ","):
+            raise InvalidInputError(f"decimal must be '.' or ',', got {self.decimal!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table as read from a file, and what was decided on the way.
+
+    Attributes
+    ----------
+    name
+        The file as it is called in messages.
+    frame
+        A polars frame: numbers, dates, and text for categories; null for gaps. Ignored columns are
+        not in it.
+    cells
+        All columns as the text that was in the file.
+    columns
+        What each column is, and why.
+    lines
+        For each row, the line (or the row of the sheet) that it came from.
+    notes
+        What was decided about the file, as sentences.
+    unit
+        "line" or "row": what ``lines`` count.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    cells: pl.DataFrame = field(repr=False)
+    columns: tuple[FileColumn, ...]
+    lines: IntArray = field(repr=False)
+    notes: tuple[str, ...] = ()
+    unit: str = "line"
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.lines)
+
+    def column(self, name: str, option: str = "column") -> FileColumn:
+        """Return what a column is; an unknown name is refused with the nearest one."""
+        require_columns(self.name, [column.name for column in self.columns], [name], option)
+        return next(column for column in self.columns if column.name == name)
+
+    def outcomes(self, name: str, option: str = "outcome") -> FloatArray:
+        """Return a column of numbers without gaps; name the first cell that is none."""
+        column = self.column(name, option)
+        if column.kind not in (NUMBER, IGNORED):
+            raise InvalidInputError(
+                f"{option} must be a column of numbers, got {name!r}, a {column.kind} ({column.why})."
+            )
+        values = self.frame[name] if column.kind == NUMBER else self._constant(column)
+        if values.null_count():
+            row = int(values.is_null().arg_max() or 0)
+            raise InvalidInputError(
+                f"{option} must have a number in every row, got a gap in {self.place(row)}, column "
+                f"{name!r}."
+            )
+        return values.to_numpy().astype(np.float64)
+
+    def _constant(self, column: FileColumn) -> pl.Series:
+        values = self.cells[column.name].cast(pl.Float64, strict=False)
+        if values.null_count() == len(values):
+            raise InvalidInputError(
+                f"outcome must be a column of numbers, got {column.name!r}: {column.why}."
+            )
+        return values
+
+    def split(self, outcome: str) -> tuple[pl.DataFrame, FloatArray]:
+        """Return contexts (all columns that are used, but the outcome) and outcomes."""
+        outcomes = self.outcomes(outcome)
+        contexts = self.frame.drop(outcome, strict=False)
+        if contexts.width == 0:
+            raise InvalidInputError(
+                f"{self.name} must have a column beside {outcome!r} to learn from, got none."
+            )
+        return contexts, outcomes
+
+    def place(self, row: int) -> str:
+        """Return where a row stands: ``line 17 of sales.csv``."""
+        return f"{self.unit} {self.lines[row]} of {self.name}"
+
+    def take(self, rows: IntArray) -> "TableFile":
+        """Return some rows, in the order asked for."""
+        return TableFile(
+            self.name, self.frame[rows], self.cells[rows], self.columns, self.lines[rows], self.notes,
+            self.unit,
+        )  # fmt: skip
+
+
+def read_file(
+    source: str | Path,
+    reading: Reading | None = None,
+    *,
+    known: Sequence[FileColumn] = (),
+    ignore: Sequence[str] = (),
+    only: Sequence[str] | None = None,
+) -> TableFile:
+    r"""Read a table from a file: CSV with any separator, Excel, Parquet, or "-" for standard input.
+
+    What is not told is found out: encoding, separator, decimal sign, the order of day and month, a
+    title above the header, and what each column is. Codes such as 01234 or 12E3 stay text. A cell
+    that does not fit its column is refused by line, column and value.
+
+    Parameters
+    ----------
+    source
+        Path of the file, or "-".
+    reading
+        What should not be found out.
+    known
+        Columns whose kind is known: ``FileColumn("store", "category")``.
+    ignore
+        Columns to leave out.
+    only
+        If given, all other columns are left out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sales.csv"
+    >>> _ = path.write_text("day;price;sold\n31.05.2024;2,50;7\n01.06.2024;2,75;5\n")
+    >>> table = read_file(path)
+    >>> [(column.name, column.kind) for column in table.columns]
+    [('day', 'date'), ('price', 'number'), ('sold', 'number')]
+    >>> contexts, outcomes = table.split("sold")
+    >>> contexts["price"].to_list(), outcomes
+    ([2.5, 2.75], array([7., 5.]))
+    """
+    told = Reading() if reading is None else reading
+    grid, typed, name = read_grid(
+        source, encoding=told.encoding, separator=told.separator, sheet=told.sheet
+    )
+    names = grid.cells.columns
+    for option, wanted in (("ignore", ignore), ("known", [column.name for column in known])):
+        require_columns(name, names, wanted, option)
+    grid, typed = _without_totals(grid, typed, told, name)
+    table = _understood(grid, typed, told, name, list(known), set(ignore), only)
+    return _without_sums(table, told)
+
+
+def _understood(
+    grid: Grid, typed: dict[str, pl.Series], told: Reading, name: str,
+    known: list[FileColumn], ignore: set[str], only: Sequence[str] | None,
+) -> TableFile:  # fmt: skip
+    """Decide what each column is, and read it so."""
+    kinds = {column.name: column for column in known}
+    texts = {column.name: without_gaps(column, told.gaps) for column in grid.cells}
+    free = [texts[label] for label in texts if label not in ignore and label not in typed]
+    decimal, sure = (told.decimal, True) if told.decimal else decimal_sign(free, grid.separator)
+    reader = ColumnReader(decimal, told.dates, sure)
+    columns: list[FileColumn] = []
+    values: list[pl.Series] = []
+    for label, cells in texts.items():
+        if label in ignore or (only is not None and label not in only):
+            columns.append(FileColumn(label, IGNORED, "as told" if label in ignore else "not needed"))
+            continue
+        try:
+            series, column = _read_typed(reader, cells, typed.get(label), kinds.get(label))
+        except OddCellError as odd:
+            raise _cell_error(odd, name, grid) from odd
+        columns.append(column)
+        if column.kind != IGNORED:
+            values.append(series)
+    notes = list(grid.notes)
+    if decimal == ",":
+        notes.append("Decimals follow a comma.")
+    return TableFile(
+        name, pl.DataFrame(values), grid.cells, tuple(columns), grid.lines, tuple(notes), grid.unit
+    )
+
+
+def _read_typed(
+    reader: ColumnReader, cells: pl.Series, typed: pl.Series | None, known: FileColumn | None
+) -> tuple[pl.Series, FileColumn]:
+    """Read a column of text, or take the type that the file gave it."""
+    if typed is None or (known is not None and known.kind == CATEGORY):
+        return reader.read(cells, known)
+    kind = DATE if typed.dtype == pl.Date else NUMBER
+    if known is not None and known.kind not in (kind, IGNORED):
+        raise InvalidInputError(f"{cells.name!r} must be a {known.kind}, got a {kind}.")
+    if typed.null_count() == len(typed):
+        return typed, FileColumn(cells.name, IGNORED, "it is empty")
+    if typed.n_unique() == 1 and len(typed) > 1 and known is None:
+        return typed, FileColumn(cells.name, IGNORED, f"it is always {typed[0]}")
+    return typed, FileColumn(cells.name, kind, "as the file says")
+
+
+def _cell_error(odd: OddCellError, name: str, grid: Grid) -> InvalidInputError:
+    others = f" ({odd.others})" if odd.others else ""
+    place = f"{name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
+    return InvalidInputError(
+        f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. Mend the cell, name the word in "
+        "gaps, or the column in categories."
+    )
+
+
+def _without_totals(
+    grid: Grid, typed: dict[str, pl.Series], told: Reading, name: str
+) -> tuple[Grid, dict[str, pl.Series]]:
+    """Refuse rows that say they are totals, or leave them out if told to."""
+    found = dict(_totals(grid.cells))
+    if not found:
+        return grid, typed
+    if not told.skip_totals:
+        row, why = next(iter(found.items()))
+        raise _totals_error(f"{grid.unit} {grid.lines[row]} of {name}", why)
+    kept = np.setdiff1d(np.arange(len(grid.lines)), list(found))
+    notes = (*grid.notes, _left_out(grid.unit, [int(grid.lines[row]) for row in found]))
+    shorter = replace(grid, cells=grid.cells[kept], lines=grid.lines[kept], notes=notes)
+    return shorter, {label: column[kept] for label, column in typed.items()}
+
+
+def _totals(cells: pl.DataFrame) -> Iterator[tuple[int, str]]:
+    """Yield rows with a word for totals that stands alone: beside gaps, or in the last row only."""
+    last = len(cells) - 1
+    for column in cells:
+        words = column.str.contains(_TOTALS)
+        for row in words.arg_true().to_list():
+            if "" in cells.row(row) or (row == last and int(words.sum()) == 1):
+                yield row, f"{column[row]!r} in {column.name!r}"
+
+
+def _without_sums(table: TableFile, told: Reading) -> TableFile:
+    """Refuse a last row with gaps in which a column is the sum of the rows above, or leave it out."""
+    last = len(table) - 1
+    if last < 3 or "" not in table.cells.row(last):
+        return table
+    numbers = [column.name for column in table.columns if column.kind == NUMBER]
+    sums = [name for name in numbers if _is_sum(table.frame[name])]
+    if not sums:
+        return table
+    if not told.skip_totals:
+        raise _totals_error(table.place(last), f"{sums[0]!r} is the sum of the rows above")
+    notes = (*table.notes, _left_out(table.unit, [int(table.lines[last])]))
+    return replace(table.take(np.arange(last)), notes=notes)
+
+
+def _is_sum(values: pl.Series) -> bool:
+    *above, last = values.to_list()
+    total = sum(value for value in above if value is not None)
+    return last is not None and total != 0 and abs(last - total) <= 1e-9 * abs(total)
+
+
+def _totals_error(place: str, why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{place} must be a row of data, got totals ({why}): delete it, or tell skip_totals."
+    )
+
+
+def _left_out(unit: str, lines: list[int]) -> str:
+    return f"Totals left out: {unit} {', '.join(map(str, lines))}."
+
+
+def far_values(table: TableFile) -> list[str]:
+    """Return a sentence for each value many times as large as nearly all of its column.
+
+    A price of 200 among prices about 2.00 lacks its decimal sign; demand after a feast may not.
+    """
+    found = []
+    for column in table.columns:
+        if column.kind != NUMBER or len(table) < 10:
+            continue
+        values = table.frame[column.name]
+        high, low = values.quantile(0.9), values.quantile(0.1)
+        if low is None or high is None or not (low > 0 and high < 5 * low):
+            continue
+        for row in (values > _FAR * high).arg_true().to_list()[:3]:
+            found.append(
+                f"{table.place(row)}: {column.name!r} is {values[row]:g}, where nine of ten rows have "
+                f"at most {high:g}. A decimal sign that is missing?"
+            )
+    return found

@@ -1,0 +1,131 @@
+"""Where tables come from: a file or standard input, as text, an Excel sheet or Parquet."""
+
+import importlib
+import io
+import sys
+import zipfile
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.io.table_text import Grid, assemble, read_text
+
+
+def read_grid(
+    source: str | Path, *, encoding: str | None, separator: str | None, sheet: str | None
+) -> tuple[Grid, dict[str, pl.Series], str]:
+    """Return the cells of a file, the columns whose type the file gives, and the name of the file."""
+    data, name = _bytes(source)
+    if data.startswith(b"PAR1"):
+        return *_parquet(data, name), name
+    if data.startswith(b"PK"):
+        return _sheet(data, sheet, name), {}, name
+    _refuse_foreign(data, name)
+    return read_text(data, encoding, separator, name), {}, name
+
+
+def require_columns(name: str, names: Sequence[str], wanted: Sequence[str], option: str) -> None:
+    """Refuse a name that is no column, with the nearest that is."""
+    for column in wanted:
+        if column in names:
+            continue
+        folded = {known.casefold(): known for known in names}
+        near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
+        hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise InvalidInputError(f"{option} must be a column of {name} ({shown}), got {column!r}.{hint}")
+
+
+def _bytes(source: str | Path) -> tuple[bytes, str]:
+    if str(source) == "-":
+        return sys.stdin.buffer.read(), "standard input"
+    path = Path(source)
+    if path.is_dir():
+        raise InvalidInputError(f"The data must be a file, got the folder {path}.")
+    try:
+        return path.read_bytes(), str(path)
+    except OSError as error:
+        near = get_close_matches(path.name, _neighbours(path), n=1, cutoff=0.6)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidInputError(
+            f"The file cannot be read: {error.strerror or error} ({path}).{hint}"
+        ) from error
+
+
+def _neighbours(path: Path) -> list[str]:
+    try:
+        return [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return []
+
+
+def _refuse_foreign(data: bytes, name: str) -> None:
+    kinds = {
+        b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or CSV",
+        b"%PDF": "a PDF: export the table as CSV",
+        b"\x1f\x8b": "a compressed file: unpack it first (gunzip)",
+    }
+    for start, kind in kinds.items():
+        if data.startswith(start):
+            raise InvalidInputError(f"{name} must be CSV, Excel .xlsx or Parquet, got {kind}.")
+
+
+def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InvalidInputError(f"{name} must be a whole Parquet file, got a damaged one.") from error
+    if 0 in frame.shape:
+        raise InvalidInputError(f"{name} must have rows and columns, got shape {frame.shape}.")
+    typed, text = {}, []
+    for column in frame:
+        kind = column.dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration, pl.Time):
+            raise InvalidInputError(
+                f"{name} must hold numbers, text and dates, got {kind} in {column.name!r}."
+            )
+        if kind.is_numeric():
+            typed[column.name] = column.cast(pl.Float64).fill_nan(None)
+        elif kind in (pl.Date, pl.Datetime):
+            typed[column.name] = column.cast(pl.Date)
+        text.append(column.cast(pl.String).fill_null(""))
+    return Grid(pl.DataFrame(text), np.arange(1, len(frame) + 1), (), unit="row"), typed
+
+
+def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
+    """Return the cells of a sheet as text; Excel knows which are numbers and dates."""
+    try:
+        # Not at the top: it is slow to load, and few files are sheets.
+        openpyxl = importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtraError(
+            'Excel files need openpyxl: run pip install "surefoot[cli]".'
+        ) from error
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(
+            f"{name} must be an Excel workbook, CSV or Parquet, got another kind of zip file."
+        ) from error
+    if sheet is not None and sheet not in book.sheetnames:
+        require_columns(name, book.sheetnames, [sheet], "sheet")
+    chosen = book[sheet] if sheet is not None else book.worksheets[0]
+    rows = enumerate(chosen.iter_rows(values_only=True), start=1)
+    records = ((row, [_cell_text(cell) for cell in cells]) for row, cells in rows)
+    grid = assemble(records, f"{name}, sheet {chosen.title}", "row")
+    others = [title for title in book.sheetnames if title != chosen.title]
+    said = f"Sheet {chosen.title!r} was read" + (f" (others: {', '.join(others)})." if others else ".")
+    return Grid(grid.cells, grid.lines, (said, *grid.notes), unit="row")
+
+
+def _cell_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return str(cell)
