@@ -156,7 +156,14 @@ def test_prices_are_asked_for(tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text("")
     arguments = ["learn", str(tmp_path / "a.jsonl"), "--outcome", "y", "--backorder", "1"]
     assert main(arguments) == 2
-    assert "--holding must be given where there is no --model" in capsys.readouterr().err
+    assert "--backorder and --holding, or --price and --cost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", ""), ("b.csv", "x,demand\n"), ("c.jsonl", "\n")])
+def test_nothing_to_learn_from_is_a_mistake(name, text, tmp_path, capsys):
+    (tmp_path / name).write_text(text)
+    assert main(["learn", str(tmp_path / name), "--outcome", "demand", *PRICES[:4]]) == 2
+    assert f"{name} must have lines to learn from" in capsys.readouterr().err
 
 
 BAD = [

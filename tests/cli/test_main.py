@@ -1,24 +1,104 @@
 """The command: exit codes and one-line messages."""
 
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from surefoot.cli import demo
 from surefoot.cli.main import main
 from surefoot.version import __version__
 
 
 def test_version(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"surefoot {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["dmeo"], ["demo", "--dyas", "3"], ["compare", "--quik"]])
-def test_unknown_words_are_refused_with_the_usage(arguments, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert "usage: surefoot" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["fit", "--help"], ["compare", "-h"], ["learn", "-h"]]
+)
+def test_help_is_there_and_fits_a_narrow_screen(arguments, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "Usage: surefoot" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing command. See surefoot --help."),
+        (["dmeo"], "No such command 'dmeo'. Did you mean 'demo'? See surefoot --help."),
+        (
+            ["demo", "--dyas", "3"],
+            "No such option: --dyas (Possible options: --days). See surefoot demo",
+        ),
+        (["compare", "--quik"], "No such option: --quik"),
+        (["fit", "a.csv"], "Missing option '--outcome'"),
+        (["decide", "m.surefoot"], "Missing argument 'DATA'"),
+        (["demo", "--days", "many"], "Invalid value for '--days'"),
+        (["demo", "more"], "Got unexpected extra argument"),
+    ],
+)
+def test_unknown_words_are_one_line(arguments, message, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("surefoot: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_help_loads_nothing_slow():
+    code = (
+        "import sys; from surefoot.cli.main import main; main(['--help']); "
+        "print(sorted({'numpy', 'polars', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_without_typer_the_message_names_the_install_command(monkeypatch, capsys):
+    def missing(name):
+        raise ModuleNotFoundError(name="typer")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    assert main(["demo"]) == 2
+    assert 'needs typer: run pip install "surefoot[cli]"' in capsys.readouterr().err
+
+
+def test_what_should_not_fail_is_one_line_and_code_1(monkeypatch, capsys):
+    def fail(*args, **kwargs):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(demo, "run_demo", fail)
+    assert main(["demo"]) == 1
+    error = capsys.readouterr().err
+    assert "RuntimeError: two lines (set SUREFOOT_TRACEBACK=1 for more)" in error
+    assert error.count("\n") == 1
+    monkeypatch.setenv("SUREFOOT_TRACEBACK", "1")
+    assert main(["demo"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_shell_is_told_the_commands():
+    environment = {
+        **os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+        "_SUREFOOT_COMPLETE": "complete_bash", "COMP_WORDS": "surefoot de", "COMP_CWORD": "1",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "surefoot.cli.main"], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["decide", "demo"]
 
 
 def test_a_users_mistake_is_one_line(tmp_path, capsys):
@@ -37,6 +117,6 @@ def test_ctrl_c_is_one_line(monkeypatch, tmp_path, capsys):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("surefoot.cli.main.run_demo", interrupt)
+    monkeypatch.setattr("surefoot.cli.demo.run_demo", interrupt)
     assert main(["demo", "--out", str(tmp_path / "demo.png")]) == 130
     assert capsys.readouterr().err == "surefoot: interrupted.\n"

@@ -221,7 +221,10 @@ def test_totals_in_a_column_of_dates_need_no_further_word(write):
 
 def test_a_typo_is_answered_with_the_nearest_name(write):
     table = read_file(write("Temperature,demand\n1,2\n2,3\n"))
-    with pytest.raises(InvalidInputError, match=r"got 'demnd'. Did you mean 'demand'\?"):
+    with pytest.raises(
+        InvalidInputError,
+        match=r"must have the column 'demnd', got Temperature, demand. Did you mean 'demand'\?",
+    ):
         table.split("demnd")
     with pytest.raises(InvalidInputError, match=r"Did you mean 'Temperature'\?"):
         read_file(table.name, ignore=["temperature"])

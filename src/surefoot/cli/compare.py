@@ -1,130 +1,152 @@
 """``surefoot compare``: which way to decide costs least on your own data."""
 
-import argparse
-import sys
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from surefoot.cli.csv_table import read_csv, split_columns
-from surefoot.comparison import Comparison, ComparisonProgress, Folds, RollingWindow, Splits, compare
-from surefoot.comparison.methods import NAMES
+from surefoot.cli.economics import Economics
+from surefoot.cli.fit import read_for_outcome
+from surefoot.cli.options import Judging, Roles
+from surefoot.cli.screen import Screen, listed_columns, show_table
+from surefoot.comparison import (
+    Comparison,
+    ComparisonProgress,
+    ComparisonRow,
+    Folds,
+    RollingWindow,
+    Splits,
+    compare,
+)
 from surefoot.comparison.picture import check_target, require_matplotlib
-from surefoot.comparison.result import table
 from surefoot.costs import Newsvendor
-from surefoot.estimators.preparation import Table
-from surefoot.estimators.preparation.table import DATE
 from surefoot.exceptions import InvalidInputError
+from surefoot.io.table_columns import DATE
+from surefoot.io.table_file import Reading, TableFile
+from surefoot.validation import check_integer
+
+# With fewer rows a fold holds one or two of them, and intervals mean nothing.
+FEWEST_ROWS = 20
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add ``compare`` and its options."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare ways to order on your own data: costs, paired differences, intervals",
-        description="Compare ways to order on the rows of a CSV file. Every column but the outcome is "
-        "context: numbers, text, dates (2024-05-31) and gaps. Without --window, rows are shuffled into "
-        "folds; with it, they must be in order of time.",
-    )
-    parser.add_argument("data", type=Path, metavar="data.csv", help="the file, with a header")
-    parser.add_argument("--outcome", required=True, metavar="COLUMN", help="what was demanded")
-    parser.add_argument(
-        "--backorder", type=float, required=True, metavar="B", help="cost per unit short"
-    )
-    parser.add_argument(
-        "--holding", type=float, required=True, metavar="H", help="cost per unit left over"
-    )
-    parser.add_argument(
-        "--folds", type=int, metavar="N", help="parts for cross-validation (default: 5)"
-    )
-    parser.add_argument(
-        "--repeats", type=int, metavar="N", help="how often to shuffle anew (default: 3)"
-    )
-    parser.add_argument("--window", type=int, metavar="ROWS", help="learn from so many rows, in order")
-    parser.add_argument("--test", type=int, metavar="ROWS", help="judge on the next so many rows")
-    parser.add_argument(
-        "--step", type=int, metavar="ROWS", help="then move on by so many (default: --test)"
-    )
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these: " + ", ".join(NAMES))
-    parser.add_argument("--reference", metavar="NAME", help="compare with this one (default: surefoot)")
-    parser.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="decides the folds (default: 0)"
-    )
-    parser.add_argument(
-        "--categories", nargs="+", default=[], metavar="COLUMN",
-        help="columns of numbers that are names, such as a store's",
-    )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="PICTURE", help="draw differences (png, svg, pdf)")
-    parser.set_defaults(run=run_compare)
-
-
-def run_compare(options: argparse.Namespace) -> None:
+def run(
+    data: str,
+    *,
+    roles: Roles,
+    economics: Economics,
+    judging: Judging,
+    methods: Sequence[str] | None = None,
+    reference: str | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    reading: Reading,
+    screen: Screen,
+) -> None:
     """Read, compare, print, draw; after Ctrl-C, print what is done and stop."""
-    if options.out is not None:
+    if out is not None:
         require_matplotlib()
-        check_target(options.out)
-    splits = _splits(options)
-    cost = Newsvendor(options.backorder, options.holding)
-    contexts, outcomes = split_columns(
-        read_csv(options.data), options.outcome, options.data,
-        drop=options.drop, categories=options.categories,
+        check_target(out)
+    check_integer("--seed", seed, at_least=0)
+    splits = _splits(judging)
+    cost = Newsvendor(*economics.costs())
+    table = read_for_outcome(data, roles, reading, screen)
+    X, y = table.split(roles.outcome)
+    if len(table) < FEWEST_ROWS:
+        raise InvalidInputError(
+            f"{table.name} must have at least {FEWEST_ROWS} rows to compare on, got {len(table)}."
+        )
+    if judging.window is not None and roles.time is None:
+        _refuse_disorder(table)
+    show_table(screen, table)
+    screen.say(economics.sentence())
+    with screen.progress() as bar:
+        found = compare(
+            X, y, cost, list(methods) if methods else None, splits=splits, reference=reference,
+            random_state=seed, on_progress=_shown(bar),
+        )  # fmt: skip
+    _show(found, screen)
+    if out is not None:
+        found.picture(out)
+        screen.say(f"Picture: {out}")
+    screen.result(
+        {
+            "rows": found.rows_in_all, "outcome": roles.outcome, "splits": found.n_splits,
+            "status": found.status, "reference": found.reference,
+            "methods": [asdict(row) for row in found.rows], "failures": found.reasons(),
+            "columns": listed_columns(table),
+        }
     )  # fmt: skip
-    if options.window is not None:
-        _refuse_disorder(contexts, options.data)
-    found = compare(
-        contexts, outcomes, cost, options.methods, splits=splits, reference=options.reference,
-        random_state=options.seed, on_progress=_show_progress,
-    )  # fmt: skip
-    _show("")
-    print(_screen(found, options))
-    if options.out is not None:
-        found.picture(options.out)
-        print(f"Picture: {options.out}")
     if not found.complete:
         raise KeyboardInterrupt
 
 
-def _splits(options: argparse.Namespace) -> Splits:
-    folds = {name: getattr(options, name) for name in ("folds", "repeats")}
+def _splits(judging: Judging) -> Splits:
+    folds = {name: getattr(judging, name) for name in ("folds", "repeats")}
     given = {name: value for name, value in folds.items() if value is not None}
-    rolling = options.window is not None or options.test is not None or options.step is not None
+    rolling = any(value is not None for value in (judging.window, judging.test, judging.step))
     if given and rolling:
         raise InvalidInputError("Give --folds and --repeats, or --window and --test, got both kinds.")
     if not rolling:
         return Folds(**given)
-    if options.window is None or options.test is None:
+    if judging.window is None or judging.test is None:
         raise InvalidInputError("--window and --test must come together, got only one of them.")
-    return RollingWindow(options.window, options.test, options.step)
+    return RollingWindow(judging.window, judging.test, judging.step)
 
 
-def _refuse_disorder(contexts: Table, path: Path) -> None:
+def _refuse_disorder(table: TableFile) -> None:
     """Windows are in order of time: a column of dates that runs backwards says that rows are not."""
-    for column in contexts.columns:
+    for column in table.columns:
         if column.kind != DATE:
             continue
-        days = column.values[~column.gaps]
-        back = (days[1:] < days[:-1]).nonzero()[0]
-        if len(back):
+        days = table.frame[column.name].drop_nulls()
+        back = (days.diff().dt.total_days() < 0).fill_null(False)
+        if back.any():
+            row = int(back.arg_max() or 0)
             raise InvalidInputError(
-                f"With --window rows must be in order of time, got {days[back[0] + 1]} after "
-                f"{days[back[0]]} in {column.name!r}: sort {path} first."
+                f"With --window rows must be in order of time, got {days[row]} after {days[row - 1]} "
+                f"in {column.name!r}: sort {table.name} first, or give --time {column.name!r}."
             )
 
 
-def _screen(found: Comparison, options: argparse.Namespace) -> str:
-    head = (
-        f"{options.data}: {found.rows_in_all} rows, outcome {options.outcome}, "
-        f"backorder {options.backorder:g}, holding {options.holding:g}"
+def _shown(bar: Any) -> Callable[[ComparisonProgress], None]:
+    def show(progress: ComparisonProgress) -> None:
+        bar.update(
+            bar.task_ids[0], completed=progress.done, total=progress.total,
+            description=f"{progress.method}, {progress.split}",
+        )  # fmt: skip
+
+    return show
+
+
+def _show(found: Comparison, screen: Screen) -> None:
+    screen.say(f"\n{found.splits.describe(found.rows_in_all)}\n{found.status}")
+    rows = sorted(found.rows, key=lambda row: (math.isnan(row.cost), row.cost))
+    percent = f"{100 * found.confidence:g} % interval"
+    screen.table(
+        ["", "cost", "difference", percent, "cheaper", "score", "s/fit"],
+        [_line(row, found.reference) for row in rows],
+        right=6,
     )
-    lines = [head, table(found)]
-    lines += [f"warning in {count} fits: {note}" for note, count in list(found.notes().items())[:3]]
-    return "\n".join(lines)
+    screen.say(
+        f"difference: cost beyond that of {found.reference} on the same splits; cheaper: splits on "
+        "which a method beats it; score: 1 - cost / cost of the constant SAA order."
+    )
+    for method, reason in found.reasons().items():
+        screen.note(f"{method}: {reason}")
+    for note, count in list(found.notes().items())[:3]:
+        screen.note(f"in {count} fits: {note}")
 
 
-def _show_progress(progress: ComparisonProgress) -> None:
-    _show(f"{progress.done + 1} of {progress.total}: {progress.method}, {progress.split}")
-
-
-def _show(line: str) -> None:
-    """Rewrite the line of progress; say nothing where no one watches."""
-    if sys.stderr.isatty():
-        print(f"\r{line:78.78}", end="" if line else "\r", file=sys.stderr, flush=True)
+def _line(row: ComparisonRow, reference: str) -> tuple[str, ...]:
+    if math.isnan(row.cost):
+        return (row.method, "-", "", "", "", "", "")
+    score = "-" if math.isnan(row.score) else f"{row.score:.3f}"
+    end = (score, f"{row.seconds:.2f}")
+    if row.method == reference:
+        return (row.method, f"{row.cost:.4g}", "", "", "", *end)
+    difference = "-" if math.isnan(row.difference) else f"{row.difference:+.3g}"
+    # Methods that order the same have no interval: a width of zero would claim certainty.
+    known = not math.isnan(row.low) and row.low < row.high
+    interval = f"{row.low:+.3g} to {row.high:+.3g}" if known else "-"
+    return (row.method, f"{row.cost:.4g}", difference, interval, f"{row.wins} of {row.pairs}", *end)

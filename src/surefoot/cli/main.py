@@ -1,49 +1,65 @@
-"""Entry point of the ``surefoot`` command."""
+"""Entry point of the ``surefoot`` command: runs one command, answers with an exit code."""
 
-import argparse
+import importlib
+import os
 import sys
+import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from surefoot.cli import compare, learn
-from surefoot.cli.demo import run_demo
 from surefoot.exceptions import SurefootError
-from surefoot.version import __version__
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="surefoot", description="Robust contextual decisions from small data."
-    )
-    parser.add_argument("--version", action="version", version=f"surefoot {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    demo = commands.add_parser(
-        "demo", help="fit robust and plain policies on bundled data, print a table, write a picture"
-    )
-    demo.add_argument(
-        "--out", type=Path, default=Path("demo.png"), help="the picture (default: demo.png)"
-    )
-    demo.add_argument(
-        "--days", type=int, default=60, help="days to learn from in the table (default: 60)"
-    )
-    demo.set_defaults(run=lambda options: run_demo(options.out, days=options.days))
-    compare.add_command(commands)
-    learn.add_command(commands)
-    return parser
+DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+_TRACEBACK = "SUREFOOT_TRACEBACK"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; a user's mistake prints one line."""
-    options = _parser().parse_args(arguments)
+    """Run a command and return its exit code; whatever goes wrong is one line on standard error.
+
+    0: done. 1: something failed that is not the user's doing. 2: a mistake in the command or in the
+    data; nothing was written. 130: interrupted.
+    """
+    args = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options.run(options)
+        typer = importlib.import_module("typer")
+        app = importlib.import_module("surefoot.cli.app").app
+    except ImportError as error:
+        _complain(f'The command line needs {error.name}: run pip install "surefoot[cli]".')
+        return MISTAKE
+    command = typer.main.get_command(app)
+    if "_SUREFOOT_COMPLETE" in os.environ:  # the shell asks for words, not for work
+        command.main(args, prog_name="surefoot")
+    try:
+        with command.make_context("surefoot", args) as context:
+            command.invoke(context)
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except typer.TyperException as error:  # raised by the parser of options
+        where = getattr(getattr(error, "ctx", None), "command_path", "surefoot")
+        message = error.format_message()
+        _complain(f"{message}{'' if message[-1:] in '.?' else '.'} See {where} --help.")
+        return MISTAKE
     except SurefootError as error:
-        print(f"surefoot: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("surefoot: interrupted.", file=sys.stderr)
-        return 130
-    return 0
+        _complain(str(error))
+        return MISTAKE
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit, which would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    # Not narrower: whatever is left is a defect of ours, and a planner should not meet a traceback.
+    except Exception as error:
+        if os.environ.get(_TRACEBACK):
+            traceback.print_exc()
+        kind, message = type(error).__name__, " ".join(str(error).split())
+        _complain(f"Something failed that should not: {kind}: {message} (set {_TRACEBACK}=1 for more).")
+        return FAILED
+    return DONE
+
+
+def _complain(message: str) -> None:
+    print(f"surefoot: {message}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -64,9 +64,10 @@ def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, An
                 archive.writestr(name, data, compress_type=_packing(data))
         temporary.replace(path)
     except OSError as error:
+        raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
+    finally:  # whatever ended it, Ctrl-C too, nothing half-written stays
         with contextlib.suppress(OSError):  # there may be no such place at all
             temporary.unlink(missing_ok=True)
-        raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
 
 
 def _packing(data: bytes) -> int:

@@ -90,6 +90,8 @@ class TableFile:
         What was decided about the file, as sentences.
     unit
         "line" or "row": what ``lines`` count.
+    separator, decimal
+        How the file is written; no separator for sheets and Parquet.
     """
 
     name: str
@@ -99,28 +101,31 @@ class TableFile:
     lines: IntArray = field(repr=False)
     notes: tuple[str, ...] = ()
     unit: str = "line"
+    separator: str = ""
+    decimal: str = "."
 
     def __len__(self) -> int:
         """How many rows."""
         return len(self.lines)
 
-    def column(self, name: str, option: str = "column") -> FileColumn:
+    def column(self, name: str) -> FileColumn:
         """Return what a column is; an unknown name is refused with the nearest one."""
-        require_columns(self.name, [column.name for column in self.columns], [name], option)
+        require_columns(self.name, [column.name for column in self.columns], [name])
         return next(column for column in self.columns if column.name == name)
 
-    def outcomes(self, name: str, option: str = "outcome") -> FloatArray:
+    def outcomes(self, name: str) -> FloatArray:
         """Return a column of numbers without gaps; name the first cell that is none."""
-        column = self.column(name, option)
+        column = self.column(name)
         if column.kind not in (NUMBER, IGNORED):
             raise InvalidInputError(
-                f"{option} must be a column of numbers, got {name!r}, a {column.kind} ({column.why})."
+                f"The outcome must be a column of numbers, got {name!r}, a {column.kind} "
+                f"({column.why})."
             )
         values = self.frame[name] if column.kind == NUMBER else self._constant(column)
         if values.null_count():
             row = int(values.is_null().arg_max() or 0)
             raise InvalidInputError(
-                f"{option} must have a number in every row, got a gap in {self.place(row)}, column "
+                f"The outcome must have a number in every row, got a gap in {self.place(row)}, column "
                 f"{name!r}."
             )
         return values.to_numpy().astype(np.float64)
@@ -129,7 +134,7 @@ class TableFile:
         values = self.cells[column.name].cast(pl.Float64, strict=False)
         if values.null_count() == len(values):
             raise InvalidInputError(
-                f"outcome must be a column of numbers, got {column.name!r}: {column.why}."
+                f"The outcome must be a column of numbers, got {column.name!r}: {column.why}."
             )
         return values
 
@@ -149,10 +154,7 @@ class TableFile:
 
     def take(self, rows: IntArray) -> "TableFile":
         """Return some rows, in the order asked for."""
-        return TableFile(
-            self.name, self.frame[rows], self.cells[rows], self.columns, self.lines[rows], self.notes,
-            self.unit,
-        )  # fmt: skip
+        return replace(self, frame=self.frame[rows], cells=self.cells[rows], lines=self.lines[rows])
 
 
 def read_file(
@@ -199,8 +201,7 @@ def read_file(
         source, encoding=told.encoding, separator=told.separator, sheet=told.sheet
     )
     names = grid.cells.columns
-    for option, wanted in (("ignore", ignore), ("known", [column.name for column in known])):
-        require_columns(name, names, wanted, option)
+    require_columns(name, names, [*(column.name for column in known), *ignore])
     grid, typed = _without_totals(grid, typed, told, name)
     table = _understood(grid, typed, told, name, list(known), set(ignore), only)
     return _without_sums(table, told)
@@ -233,8 +234,9 @@ def _understood(
     if decimal == ",":
         notes.append("Decimals follow a comma.")
     return TableFile(
-        name, pl.DataFrame(values), grid.cells, tuple(columns), grid.lines, tuple(notes), grid.unit
-    )
+        name, pl.DataFrame(values), grid.cells, tuple(columns), grid.lines, tuple(notes), grid.unit,
+        grid.separator, decimal,
+    )  # fmt: skip
 
 
 def _read_typed(

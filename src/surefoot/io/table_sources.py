@@ -29,7 +29,9 @@ def read_grid(
     return read_text(data, encoding, separator, name), {}, name
 
 
-def require_columns(name: str, names: Sequence[str], wanted: Sequence[str], option: str) -> None:
+def require_columns(
+    name: str, names: Sequence[str], wanted: Sequence[str], what: str = "column"
+) -> None:
     """Refuse a name that is no column, with the nearest that is."""
     for column in wanted:
         if column in names:
@@ -38,7 +40,7 @@ def require_columns(name: str, names: Sequence[str], wanted: Sequence[str], opti
         near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise InvalidInputError(f"{option} must be a column of {name} ({shown}), got {column!r}.{hint}")
+        raise InvalidInputError(f"{name} must have the {what} {column!r}, got {shown}.{hint}")
 
 
 def _bytes(source: str | Path) -> tuple[bytes, str]:

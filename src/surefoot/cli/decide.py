@@ -1,0 +1,124 @@
+"""``surefoot decide``: how much to order for each row of a table."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surefoot.cli.model_table import load_model, needed_columns
+from surefoot.cli.screen import Screen, show_table
+from surefoot.cli.writing import check_target, replaced
+from surefoot.io.table_columns import DATE, FileColumn
+from surefoot.io.table_file import Reading, TableFile, read_file
+from surefoot.typing import FloatArray
+
+SUFFIXES = (".csv", ".txt", ".tsv", ".xlsx", ".parquet")
+ORDER = "order"
+
+
+def run(
+    model: Path,
+    data: str,
+    out: Path | None,
+    *,
+    reading: Reading,
+    keep: Sequence[str] = (),
+    whole: bool = False,
+    screen: Screen,
+) -> None:
+    """Load, read, decide, and write the orders beside what names their rows."""
+    if out is not None:
+        check_target(out, SUFFIXES)
+    policy, about = load_model(model)
+    needed = needed_columns(policy, about, model)
+    table = read_known(data, needed, reading)
+    outcome = about.outcome if about is not None else None
+    for name in keep:
+        table.column(name)
+    with screen.working("Deciding ..."):
+        orders = policy.predict(table.frame.select(column.name for column in needed))
+    orders = _usable(np.asarray(orders, dtype=np.float64), whole, screen)
+    names = row_names(table, keep, outcome)
+    frame = _with_orders(table, names, orders)
+    if screen.as_json:
+        screen.result({"model": str(model), "rows": len(table), "orders": frame.to_dicts()})
+    if out is None:
+        if not screen.as_json:
+            sys.stdout.write(_csv(frame, table))
+        return
+    with replaced(out) as temporary:
+        _write(frame, table, temporary)
+    if not screen.as_json:
+        show_table(screen, table, columns=False)
+        beside = f", beside {', '.join(names)}" if names else ""
+        screen.say(
+            f"{len(orders):,} orders from {orders.min():g} to {orders.max():g}, {orders.mean():.4g} on "
+            f"average: column {frame.columns[-1]!r} of {out}{beside}."
+        )
+
+
+def read_known(
+    data: str, needed: Sequence[FileColumn], reading: Reading, also: Sequence[FileColumn] = ()
+) -> TableFile:
+    """Read the columns that a model looks at, as they were read for the fit."""
+    known = [*needed, *also]
+    return read_file(data, reading, known=known, only=[column.name for column in known])
+
+
+def row_names(table: TableFile, keep: Sequence[str], outcome: str | None) -> list[str]:
+    """Return the columns that tell rows apart: dates, what the model does not use, and those asked for.
+
+    The outcome is left out: it is what the order is about, and is mostly not known yet.
+    """
+    return [
+        column.name
+        for column in table.columns
+        if column.name in keep or (column.kind in (DATE, "ignored") and column.name != outcome)
+    ]
+
+
+def _usable(orders: FloatArray, whole: bool, screen: Screen) -> FloatArray:
+    negative = int((orders < 0).sum())
+    if negative:
+        screen.note(
+            f"{negative} order{'s were' if negative > 1 else ' was'} below 0 and "
+            f"{'are' if negative > 1 else 'is'} written as 0."
+        )
+    orders = np.maximum(orders, 0.0)
+    return np.round(orders) if whole else np.round(orders, 4)
+
+
+def _with_orders(table: TableFile, names: list[str], orders: FloatArray) -> pl.DataFrame:
+    taken = {name.casefold() for name in names}
+    label = ORDER if ORDER not in taken else f"surefoot_{ORDER}"
+    frame = table.cells.select(names)
+    if not names:
+        frame = pl.DataFrame({table.unit: table.lines})
+    return frame.with_columns(pl.Series(label, orders))
+
+
+def _csv(frame: pl.DataFrame, table: TableFile) -> str:
+    """Return a frame as CSV, written as the data were."""
+    return frame.write_csv(
+        separator=table.separator or ",", decimal_comma=table.decimal == "," and table.separator != ","
+    )
+
+
+def _write(frame: pl.DataFrame, table: TableFile, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".xlsx":
+        # Not at the top: it is slow to load, and few files are sheets.
+        book: Any = importlib.import_module("openpyxl").Workbook()
+        sheet = book.active
+        sheet.title = "Orders"
+        sheet.append(frame.columns)
+        for row in frame.iter_rows():
+            sheet.append(row)
+        book.save(path)
+    else:
+        path.write_text(_csv(frame, table), encoding="utf-8")

@@ -1,0 +1,77 @@
+"""``surefoot doctor``: versions, engines, caches, and what to do about what is missing."""
+
+import importlib.metadata
+import os
+import platform
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from surefoot.cli.screen import Screen
+from surefoot.estimators import RobustNewsvendor, load
+from surefoot.version import __version__
+
+_CORE = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "threadpoolctl", "joblib")
+_EXTRAS = {
+    "cli": ("typer", "rich", "polars", "openpyxl", "matplotlib"),
+    "jax": ("jax", "optax"),
+    "exact": ("cvxpy", "clarabel"),
+    "online": ("river",),
+}
+
+
+def run(*, screen: Screen) -> None:
+    """Look at everything once; say what is missing and what mends it."""
+    versions = {name: _version(name) for name in _CORE}
+    rows = [(name, version or "missing", "core") for name, version in versions.items()]
+    fixes = ["pip install --upgrade surefoot"] if None in versions.values() else []
+    for extra, names in _EXTRAS.items():
+        found = {name: _version(name) for name in names}
+        rows += [(name, version or "not installed", f"[{extra}]") for name, version in found.items()]
+        if None in found.values():
+            fixes.append(f'pip install "surefoot[{extra}]"')
+        versions |= found
+    screen.say(f"Surefoot {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    screen.say(f"{os.cpu_count()} processors\n")
+    screen.table(["package", "version", "part"], rows)
+    checks = {"fit": _try_fit(), "compiled code": _cache()}
+    screen.say()
+    screen.table(["check", "result"], list(checks.items()))
+    for fix in fixes:
+        screen.say(f"\nIf you need what is not installed: {fix}")
+    screen.result(
+        {
+            "surefoot": __version__, "python": platform.python_version(),
+            "versions": versions, "checks": checks, "fixes": fixes,
+        }
+    )  # fmt: skip
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _try_fit() -> str:
+    """Fit, save and load a small model; return how that went."""
+    began = time.perf_counter()
+    X = np.arange(40.0).reshape(20, 2) % 7
+    model = RobustNewsvendor(2.0, 1.0, radius=0.1).fit(X, X @ [1.0, 2.0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.surefoot"
+        model.save(path)
+        same = (load(path).predict(X) == model.predict(X)).all()
+    word = "ok" if same else "the model read back decides otherwise: please report this"
+    return f"{word} (fit, save, load in {time.perf_counter() - began:.1f} s)"
+
+
+def _cache() -> str:
+    """Return where compiled code is kept, or what to do if it is not."""
+    place = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parents[1] / "engines")
+    if os.access(place, os.W_OK):
+        return f"kept in {place}"
+    return f"not kept: {place} cannot be written; set NUMBA_CACHE_DIR to a folder of yours"

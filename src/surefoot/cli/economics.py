@@ -1,0 +1,99 @@
+"""What a unit short and a unit left over cost, in the words of whoever sells it."""
+
+import math
+from dataclasses import dataclass
+
+from surefoot.exceptions import InvalidInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Economics:
+    """Costs as given on the command line: two costs, or prices that they follow from.
+
+    Attributes
+    ----------
+    backorder, holding
+        Cost per unit short, and per unit left over.
+    price, cost, salvage, goodwill
+        What a unit sells for, what it costs, what one left over brings, and what a customer who went
+        away unserved costs beside the sale.
+    """
+
+    backorder: float | None = None
+    holding: float | None = None
+    price: float | None = None
+    cost: float | None = None
+    salvage: float | None = None
+    goodwill: float | None = None
+
+    def costs(self) -> tuple[float, float]:
+        """Return (backorder, holding), or say what is missing or cannot be.
+
+        >>> Economics(price=5.0, cost=2.0, salvage=1.0).costs()
+        (3.0, 1.0)
+        """
+        prices = {
+            name: getattr(self, name)
+            for name in ("price", "cost", "salvage", "goodwill")
+            if getattr(self, name) is not None
+        }
+        direct = {"backorder": self.backorder, "holding": self.holding}
+        given = [name for name, value in direct.items() if value is not None]
+        if given and prices:
+            raise InvalidInputError(
+                f"Give --backorder and --holding, or --price and --cost, got --{given[0]} and "
+                f"--{next(iter(prices))}."
+            )
+        if prices:
+            return self._from_prices(prices)
+        if len(given) < 2:
+            got = f"only --{given[0]}" if given else "neither"
+            raise InvalidInputError(
+                "Say what a unit short and a unit left over cost: --backorder and --holding, or "
+                f"--price and --cost (and --salvage, --goodwill), got {got}."
+            )
+        return _checked("backorder", self.backorder), _checked("holding", self.holding)
+
+    def _from_prices(self, prices: dict[str, float]) -> tuple[float, float]:
+        for name in ("price", "cost"):
+            if name not in prices:
+                raise InvalidInputError(f"--price and --cost must come together, got no --{name}.")
+        for name, value in prices.items():
+            if name != "salvage" or not math.isfinite(value):  # getting rid of a unit may cost
+                _checked(name, value, zero=True)
+        price, cost = prices["price"], prices["cost"]
+        salvage, goodwill = prices.get("salvage", 0.0), prices.get("goodwill", 0.0)
+        if not price + goodwill > cost:
+            raise InvalidInputError(
+                f"--price must be above --cost ({cost:g}), or no order pays, got {price:g}."
+            )
+        if not salvage < cost:
+            raise InvalidInputError(
+                f"--salvage must be below --cost ({cost:g}), or every unit pays, got {salvage:g}."
+            )
+        return price - cost + goodwill, cost - salvage
+
+    def sentence(self) -> str:
+        """Return what the numbers mean for an order.
+
+        >>> print(Economics(price=5.0, cost=2.0, salvage=1.0).sentence())
+        A unit short costs 3 (price 5 - cost 2 + goodwill 0), a unit left over 1 (cost 2 - salvage 1):
+        the best order is enough on 75 of 100 such days.
+        """
+        backorder, holding = self.costs()
+        short, left = "--backorder", "--holding"
+        if self.price is not None:
+            short = f"price {self.price:g} - cost {self.cost:g} + goodwill {self.goodwill or 0:g}"
+            left = f"cost {self.cost:g} - salvage {self.salvage or 0:g}"
+        share = 100 * backorder / (backorder + holding)
+        return (
+            f"A unit short costs {backorder:g} ({short}), a unit left over {holding:g} ({left}):\n"
+            f"the best order is enough on {share:.0f} of 100 such days."
+        )
+
+
+def _checked(name: str, value: float | None, *, zero: bool = False) -> float:
+    """Return a finite amount; ``surefoot.validation`` would load NumPy before help is shown."""
+    if value is None or not math.isfinite(value) or not (value > 0 or (zero and value == 0)):
+        raise InvalidInputError(f"--{name} must be {'>=' if zero else '>'} 0 and finite, got {value}.")
+    return value

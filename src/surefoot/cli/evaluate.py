@@ -1,0 +1,123 @@
+"""``surefoot evaluate``: what a model's orders would have cost on a table with known outcomes."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surefoot.cli.decide import read_known
+from surefoot.cli.model_table import ModelTable, load_model, needed_columns, robust_part
+from surefoot.cli.screen import Screen, show_table
+from surefoot.comparison import paired_interval
+from surefoot.costs import Newsvendor
+from surefoot.exceptions import InvalidInputError
+from surefoot.io.table_columns import NUMBER, FileColumn
+from surefoot.io.table_file import Reading
+from surefoot.typing import FloatArray
+
+# Fewer rows say too little for an interval: three of them may even agree by accident.
+INTERVAL_ROWS = 10
+
+
+def run(
+    model: Path, data: str, *, outcome: str | None = None, reading: Reading, screen: Screen
+) -> None:
+    """Load, read, decide, and set the orders against what happened."""
+    policy, about = load_model(model)
+    cost = robust_part(policy).problem_.cost
+    if not isinstance(cost, Newsvendor) or robust_part(policy).n_outcomes != 1:
+        raise InvalidInputError(
+            f"{model} must order one product with a newsvendor cost, got {type(cost).__name__}."
+        )
+    name = _outcome(outcome, about, model)
+    needed = needed_columns(policy, about, model)
+    if name in [column.name for column in needed]:
+        raise InvalidInputError(
+            f"--outcome must be a column that the model does not look at, got {name!r}."
+        )
+    table = read_known(data, needed, reading, [FileColumn(name, NUMBER, "the outcome")])
+    y = table.outcomes(name)
+    X = table.frame.select(column.name for column in needed)
+    with screen.working("Evaluating ..."):
+        orders = np.asarray(policy.predict(X), dtype=np.float64)
+        worst = float(policy.worst_case(X, y).value)
+    found = _figures(cost, orders, y, about, worst)
+    show_table(screen, table, columns=False)
+    _show(found, about, len(y), screen)
+    screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})
+
+
+def _outcome(given: str | None, about: ModelTable | None, path: Path) -> str:
+    if given is not None:
+        return given
+    if about is None:
+        raise InvalidInputError(
+            f"--outcome must be given, as {path} does not say which column it was, got none."
+        )
+    return about.outcome
+
+
+def row_costs(cost: Any, orders: FloatArray, y: FloatArray) -> FloatArray:
+    """Return what each order costs when its outcome is known."""
+    short, left = np.maximum(y - orders, 0.0), np.maximum(orders - y, 0.0)
+    return np.asarray(cost.backorder * short + cost.holding * left)
+
+
+def _figures(
+    cost: Any, orders: FloatArray, y: FloatArray, about: ModelTable | None, worst: float
+) -> dict[str, Any]:
+    share = cost.backorder / (cost.backorder + cost.holding)
+    hindsight = float(np.quantile(y, share, method="inverted_cdf"))
+    costs = row_costs(cost, orders, y)
+    found: dict[str, Any] = {
+        "cost": float(costs.mean()), "worst_case": worst,
+        "enough": float((orders >= y).mean()), "planned": share,
+        "short": float(np.maximum(y - orders, 0.0).mean()),
+        "left_over": float(np.maximum(orders - y, 0.0).mean()),
+        "hindsight_order": hindsight,
+        "hindsight_cost": float(row_costs(cost, np.full(len(y), hindsight), y).mean()),
+    }  # fmt: skip
+    if about is not None:
+        constant = row_costs(cost, np.full(len(y), about.constant), y)
+        found |= {"constant_order": about.constant, "constant_cost": float(constant.mean())}
+        found["difference"] = float((costs - constant).mean())
+        found["interval"] = _interval(costs - constant)
+    return found
+
+
+def _interval(differences: FloatArray) -> list[float] | None:
+    """Return the ends of a 95 % interval, or None where there is too little to say."""
+    if len(differences) < INTERVAL_ROWS:
+        return None
+    error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    return list(paired_interval(differences, error, 0.95)) if error > 0 else None
+
+
+def _show(found: dict[str, Any], about: ModelTable | None, rows: int, screen: Screen) -> None:
+    lines = [("these orders", f"{found['cost']:.4g}")]
+    if about is not None:
+        lines.append((f"always {about.constant:g} (from the fit)", f"{found['constant_cost']:.4g}"))
+    lines.append(
+        (f"always {found['hindsight_order']:g} (best in hindsight)", f"{found['hindsight_cost']:.4g}")
+    )
+    if (
+        found["worst_case"] > 1.001 * found["cost"]
+    ):  # orders that look at a forecast alone cannot be hurt
+        lines.append(("these orders, at worst within the radius", f"{found['worst_case']:.4g}"))
+    screen.table(["", "cost a row"], lines, right=1)
+    screen.say(
+        f"Enough on {100 * found['enough']:.0f} of 100 rows (planned: {100 * found['planned']:.0f}); "
+        f"{found['short']:.3g} short and {found['left_over']:.3g} left over a row."
+    )
+    if about is None:
+        return
+    if found["interval"] is None:
+        few = f"{rows} rows say too little for an interval"
+        screen.say(f"Beside the constant order of the fit: {found['difference']:+.3g} a row ({few}).")
+    else:
+        low, high = found["interval"]
+        screen.say(
+            f"Beside the constant order of the fit: {found['difference']:+.3g} a row, 95 % interval "
+            f"{low:+.3g} to {high:+.3g} if rows are independent."
+        )

@@ -1,0 +1,197 @@
+"""``surefoot fit``: learn how much to order from a table, and keep it in a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surefoot.cli.economics import Economics
+from surefoot.cli.model_table import ModelTable, save_model
+from surefoot.cli.options import Roles
+from surefoot.cli.screen import Screen, listed_columns, show_table
+from surefoot.cli.writing import check_target
+from surefoot.costs import Newsvendor
+from surefoot.estimators import RobustNewsvendor
+from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.exceptions import InvalidInputError
+from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
+from surefoot.io.table_file import Reading, TableFile, far_values, read_file
+from surefoot.random import rng_for
+from surefoot.typing import FloatArray
+from surefoot.validation import check_integer
+
+# With fewer rows there is nothing that cross-validation could choose from.
+FEWEST_ROWS = 10
+# So many rows say which columns matter; all of them would take as long as the fit.
+EFFECT_ROWS = 200
+
+
+def run(
+    data: str,
+    out: Path,
+    *,
+    roles: Roles,
+    economics: Economics,
+    radius: str = "auto",
+    seed: int = 0,
+    reading: Reading,
+    screen: Screen,
+) -> None:
+    """Read, fit, save, and say what was done."""
+    backorder, holding = economics.costs()
+    chosen = _radius(radius)
+    check_integer("--seed", seed, at_least=0)
+    check_target(out)
+    table = read_for_outcome(data, roles, reading, screen)
+    X, y = table.split(roles.outcome)
+    if len(table) < FEWEST_ROWS:
+        raise InvalidInputError(
+            f"{table.name} must have at least {FEWEST_ROWS} rows to learn from, got {len(table)}."
+        )
+    show_table(screen, table)
+    screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
+    screen.say(economics.sentence())
+    frozen = [name for name in X.columns if _is_flag(X[name])]
+    policy = PreparedPolicy(
+        RobustNewsvendor(backorder, holding, radius=chosen, frozen=frozen, random_state=seed)
+    )
+    with screen.working("Fitting ..."):
+        policy.fit(X, y)
+    about = _about(policy, table, X, y, economics, roles)
+    save_model(policy, about, out)
+    _report(policy, about, out, table, screen)
+
+
+def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) -> TableFile:
+    """Read a table to learn from: outcomes are numbers, and time runs forward if it is named."""
+    time = [] if roles.time is None else [roles.time]
+    _refuse_two_roles(
+        {"--outcome": [roles.outcome], "--time": time, "--ignore": roles.ignore},
+        {"--outcome": [roles.outcome], "--categories": roles.categories, "--ignore": roles.ignore},
+    )
+    known = [FileColumn(name, CATEGORY, "as told") for name in roles.categories]
+    known.append(FileColumn(roles.outcome, NUMBER, "the outcome"))
+    known += [FileColumn(name, DATE, "the order of time") for name in time]
+    table = read_file(data, reading, known=known, ignore=roles.ignore)
+    for sentence in far_values(table):
+        screen.note(sentence)
+    return table if roles.time is None else in_order(table, roles.time, screen)
+
+
+def in_order(table: TableFile, time: str, screen: Screen) -> TableFile:
+    """Return rows in order of time; a row without a day has no place in it."""
+    days = table.frame[time]
+    if days.null_count():
+        row = int(days.is_null().arg_max() or 0)
+        raise InvalidInputError(f"--time must be a day in every row, got a gap in {table.place(row)}.")
+    if days.is_sorted():
+        return table
+    screen.note(f"Rows were not in order of {time!r}: they are sorted by it.")
+    return table.take(np.argsort(days.to_numpy(), kind="stable"))
+
+
+def _refuse_two_roles(*groups: dict[str, Sequence[str]]) -> None:
+    for group in groups:
+        seen: dict[str, str] = {}
+        for option, names in group.items():
+            for name in dict.fromkeys(names):
+                if name in seen:
+                    raise InvalidInputError(
+                        f"{option} must name another column than {seen[name]}, got {name!r} for both."
+                    )
+                seen[name] = option
+
+
+def _radius(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        radius = float(text.replace(",", "."))
+    except ValueError as error:
+        raise InvalidInputError(f"--radius must be auto or a number, got {text!r}.") from error
+    if not (0 <= radius < float("inf")):
+        raise InvalidInputError(f"--radius must be >= 0 and finite, got {text}.")
+    return radius
+
+
+def _is_flag(column: pl.Series) -> bool:
+    """Whether a column of numbers holds 0 and 1 alone: an adversary leaves it as it is."""
+    return column.dtype == pl.Float64 and bool(column.drop_nulls().is_in([0.0, 1.0]).all())
+
+
+def _about(
+    policy: PreparedPolicy, table: TableFile, X: pl.DataFrame, y: FloatArray,
+    economics: Economics, roles: Roles,
+) -> ModelTable:  # fmt: skip
+    backorder, holding = economics.costs()
+    cost = Newsvendor(backorder, holding)
+    constant = float(np.quantile(y, backorder / (backorder + holding), method="inverted_cdf"))
+    weights = np.full(len(y), 1.0 / len(y))
+    days = [column.name for column in table.columns if column.kind == DATE]
+    day = roles.time or (days[0] if days else None)
+    return ModelTable(
+        outcome=roles.outcome, time=roles.time or "",
+        columns=tuple(c for c in table.columns if c.name in X.columns),
+        source=Path(table.name).name, rows=len(table),
+        period=() if day is None else (str(X[day].min()), str(X[day].max())),
+        economics=economics.sentence(), constant=constant, cost=policy.cost(X, y),
+        constant_cost=cost.mean(np.full((len(y), 1), constant), y[:, None], weights),
+        effects=effects(policy, X),
+    )  # fmt: skip
+
+
+def effects(policy: Any, X: pl.DataFrame) -> dict[str, float]:
+    """Return how far orders move on average if a column holds the value of another row."""
+    rng = rng_for(0, "effects")
+    if len(X) > EFFECT_ROWS:
+        X = X[np.sort(rng.choice(len(X), EFFECT_ROWS, replace=False))]
+    orders = policy.predict(X)
+    shuffled = rng.permutation(len(X))
+    found = {
+        name: float(np.mean(np.abs(policy.predict(X.with_columns(X[name][shuffled])) - orders)))
+        for name in X.columns
+    }
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def _report(
+    policy: PreparedPolicy, about: ModelTable, out: Path, table: TableFile, screen: Screen
+) -> None:
+    model: Any = policy.model_
+    certificate = model.certificate_
+    screen.say()
+    show_strength(screen, about.effects)
+    saving = 1.0 - about.cost / about.constant_cost if about.constant_cost > 0 else 0.0
+    screen.say(
+        f"Cost a row on these rows: {about.cost:.4g}, and {about.constant_cost:.4g} if the order were "
+        f"always {about.constant:g} ({100 * saving:.0f} % less; on new rows expect less than that: "
+        "surefoot compare)."
+    )
+    screen.say(f"Radius {model.radius_:.3g}: {certificate.message}")
+    if model.converged_ is False:
+        screen.note(model.status_)
+    screen.say(f"Model: {out}, in {screen.seconds:.1f} s. Next: surefoot decide {out} NEW-DATA")
+    screen.result(
+        {
+            "model": str(out), "rows": about.rows, "outcome": about.outcome,
+            "period": list(about.period), "backorder": float(policy.model.backorder),
+            "holding": float(policy.model.holding), "radius": float(model.radius_),
+            "cost": about.cost, "constant_order": about.constant,
+            "constant_cost": about.constant_cost, "status": model.status_,
+            "certificate": {
+                "upper": certificate.upper, "lower": certificate.lower, "gap": certificate.gap,
+                "kind": certificate.kind, "message": certificate.message,
+            },
+            "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
+        }
+    )  # fmt: skip
+
+
+def show_strength(screen: Screen, found: dict[str, float]) -> None:
+    """Say which columns move the order most."""
+    strong = [(name, value) for name, value in found.items() if value > 0][:5]
+    if strong:
+        listed = ", ".join(f"{name} ({value:.3g})" for name, value in strong)
+        screen.say(f"What moves the order most, in units on average: {listed}.")

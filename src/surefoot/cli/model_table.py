@@ -1,0 +1,95 @@
+"""What a model file says about the table it was learned from, so that later files are read alike."""
+
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.estimators import load
+from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.exceptions import InvalidInputError, ModelFileError
+from surefoot.io import FileColumn, read_archive, write_archive
+
+_SECTION = "table"
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The table of a fit.
+
+    Attributes
+    ----------
+    outcome, time
+        Names of the columns; ``time`` is empty if none was named.
+    columns
+        The columns that the model looks at, and how they are written.
+    source, rows, period
+        The file, how many rows it had, and the first and last day (empty without dates).
+    economics
+        The sentence about what a unit short and a unit left over cost.
+    constant
+        The order that would have cost least on these rows, whatever the context.
+    cost, constant_cost
+        Mean cost a row on these rows, of the model and of the constant order.
+    effects
+        By column: how far the order moves on average if the value of another row is put in.
+    """
+
+    outcome: str
+    time: str
+    columns: tuple[FileColumn, ...]
+    source: str
+    rows: int
+    period: tuple[str, ...]
+    economics: str
+    constant: float
+    cost: float
+    constant_cost: float
+    effects: dict[str, float]
+
+
+def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:
+    """Write a fitted policy and its table to one file, whole or not at all."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "model"
+        policy.save(plain)
+        header, arrays = read_archive(plain)
+    write_archive(path, {**header, _SECTION: asdict(table)}, arrays)
+
+
+def load_model(path: Path) -> tuple[Any, ModelTable | None]:
+    """Return the fitted model of a file, and its table; a model saved from Python has none."""
+    model = load(path)
+    section = read_archive(path)[0].get(_SECTION)
+    if section is None:
+        return model, None
+    try:
+        columns = tuple(FileColumn(**column) for column in section["columns"])
+        table = ModelTable(**{**section, "columns": columns, "period": tuple(section["period"])})
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
+    return model, table
+
+
+def needed_columns(model: Any, table: ModelTable | None, path: Path) -> tuple[FileColumn, ...]:
+    """Return the columns that a model looks at, in its order."""
+    if table is not None:
+        return tuple(
+            FileColumn(column.name, column.kind, "as in the fit", column.date_format)
+            for column in table.columns
+        )
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise InvalidInputError(
+            f"{path} must be a model of named columns, got one that was fitted on an array: fit it on "
+            "a data frame, or with surefoot fit."
+        )
+    kinds = model.plan_.kinds if isinstance(model, PreparedPolicy) else ["number"] * len(names)
+    return tuple(
+        FileColumn(str(name), kind, "as in the fit") for name, kind in zip(names, kinds, strict=True)
+    )
+
+
+def robust_part(model: Any) -> Any:
+    """Return the robust model inside of a prepared one."""
+    return model.model_ if isinstance(model, PreparedPolicy) else model

@@ -1,0 +1,59 @@
+"""How the words of a command line become options: none is silently given twice, lists may be lists."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperOption
+
+from surefoot.exceptions import InvalidInputError
+
+
+class Command(TyperCommand):
+    """A command that takes ``--drop date price`` for two values, and no option twice."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Spread lists, look for options given twice, and parse."""
+        options = [param for param in self.params if isinstance(param, TyperOption)]
+        spread = spread_lists(args, {name for one in options if one.multiple for name in one.opts})
+        for option in options:
+            if not option.multiple and not option.is_flag:
+                _refuse_twice(spread, option)
+        return super().parse_args(ctx, spread)
+
+
+def spread_lists(args: list[str], many: set[str]) -> list[str]:
+    """Return arguments with the name of a list before each of its values.
+
+    A file that is there is never a value: it is the data.
+
+    >>> spread_lists(["--drop", "date", "price", "--seed", "1"], {"--drop"})
+    ['--drop', 'date', '--drop', 'price', '--seed', '1']
+    """
+    spread: list[str] = []
+    current = ""
+    values = 0
+    for arg in args:
+        if arg.startswith("-") and arg != "-":
+            current, values = (arg if arg in many else ""), 0
+            spread.append(arg)
+            continue
+        if current and values > 0:
+            if arg == "-" or Path(arg).is_file():
+                current = ""
+            else:
+                spread.append(current)
+        spread.append(arg)
+        values += 1
+    return spread
+
+
+def _refuse_twice(args: list[str], option: Any) -> None:
+    given = [
+        args[place + 1] if "=" not in arg and place + 1 < len(args) else arg.partition("=")[2]
+        for place, arg in enumerate(args)
+        if arg.partition("=")[0] in option.opts
+    ]
+    if len(given) > 1:
+        name = max(option.opts, key=len)
+        raise InvalidInputError(f"{name} must be given once, got {' and '.join(map(repr, given))}.")

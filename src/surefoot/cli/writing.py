@@ -1,0 +1,34 @@
+"""Files that appear whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from surefoot.exceptions import InvalidInputError
+
+
+def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> Path:
+    """Return a path that can be written to; refuse others before any work is done."""
+    if path.is_dir():
+        raise InvalidInputError(f"{option} must be a file, got the folder {path}.")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"{option} must lie in an existing folder, got {path}.")
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"{option} must end in {' or '.join(suffixes)}, got {path}.")
+    return path
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path``; it takes the place of ``path`` if all goes well."""
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path} must be a file that can be written, got {error.strerror or error}."
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,297 @@
+"""From a table to orders on the command line: fit, decide, evaluate, explain, datasets, doctor."""
+
+import csv
+import datetime
+import json
+
+import numpy as np
+import openpyxl
+import polars as pl
+import pytest
+
+import surefoot
+from surefoot.cli import fit as fit_command
+from surefoot.cli.economics import Economics
+from surefoot.cli.main import main
+from surefoot.exceptions import InvalidInputError
+
+COSTS = ["--backorder", "3", "--holding", "1"]
+
+
+def shop_lines(rows=60, first=datetime.date(2024, 1, 20), seed=0):
+    """Days of two shops as a German spreadsheet writes them."""
+    rng = np.random.default_rng(seed)
+    lines = ["Tag;Beleg;Filiale;Preis;Absatz"]
+    for k in range(rows):
+        day = first + datetime.timedelta(days=k)
+        price = rng.uniform(1, 3)
+        sold = 20 - 3 * price + 6 * (k % 2) + rng.normal()
+        shop = ("Nord", "Süd")[k % 2]
+        numbers = f"{price:.2f};{sold:.1f}".replace(".", ",")
+        lines.append(f"{day:%d.%m.%Y};B{k:04d};{shop};{numbers}")
+    return lines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("shop")
+
+
+@pytest.fixture(scope="module")
+def past(folder):
+    path = folder / "past.csv"
+    path.write_bytes("\n".join(shop_lines()).encode("cp1252"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def new(folder):
+    """Three later days, in which day and month could be mistaken for each other."""
+    lines = [line.rpartition(";")[0] for line in shop_lines(3, datetime.date(2024, 3, 1), seed=1)]
+    path = folder / "new.csv"
+    path.write_bytes("\n".join(lines).encode("cp1252"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder, past):
+    path = folder / "m.surefoot"
+    arguments = ["fit", str(past), "--outcome", "Absatz", "--time", "Tag", "-o", str(path)]
+    assert main([*arguments, *COSTS, "--radius", "0.1"]) == 0
+    return path
+
+
+def test_fit_says_what_it_read_and_what_it_did(past, folder, capsys):
+    out = folder / "said.surefoot"
+    arguments = ["fit", str(past), "--outcome", "Absatz", "-o", str(out)]
+    assert main([*arguments, "--price", "5", "--cost", "2", "--salvage", "1", "--radius", "0.1"]) == 0
+    said = capsys.readouterr().out
+    for part in (
+        "60 rows, 5 columns", "Windows-1252", "semicolon", "Decimals follow a comma",
+        "written day.month.year", "it names rows: 60 texts in 60 rows", "2 levels",
+        "A unit short costs 3 (price 5 - cost 2 + goodwill 0), a unit left over 1 (cost 2 - salvage 1)",
+        "the best order is enough on 75 of 100 such days", "Radius 0.1", f"Model: {out}",
+    ):  # fmt: skip
+        assert part in said
+    loaded = surefoot.load(out)
+    assert loaded.model_.problem_.cost.backorder == 3.0
+    assert list(loaded.feature_names_in_) == ["Tag", "Filiale", "Preis"]
+
+
+def test_orders_are_those_of_the_library(model, new, folder, capsys):
+    out = folder / "orders.csv"
+    assert main(["decide", str(model), str(new), "-o", str(out)]) == 0
+    assert "3 orders from" in capsys.readouterr().out
+    with out.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    assert [row["Tag"] for row in rows] == ["01.03.2024", "02.03.2024", "03.03.2024"]
+    assert [row["Beleg"] for row in rows] == ["B0000", "B0001", "B0002"]
+    assert list(rows[0]) == ["Tag", "Beleg", "order"]
+    frame = pl.read_csv(new, separator=";", decimal_comma=True, encoding="cp1252").with_columns(
+        pl.col("Tag").str.to_date("%d.%m.%Y")
+    )
+    expected = surefoot.load(model).predict(frame.select("Tag", "Filiale", "Preis"))
+    found = [float(row["order"].replace(",", ".")) for row in rows]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "parquet"])
+def test_orders_go_into_sheets_and_parquet(model, new, folder, suffix, capsys):
+    out = folder / f"orders.{suffix}"
+    assert main(["decide", str(model), str(new), "-o", str(out), "--whole", "--keep", "Filiale"]) == 0
+    if suffix == "xlsx":
+        header, *rows = openpyxl.load_workbook(out).active.iter_rows(values_only=True)
+    else:
+        frame = pl.read_parquet(out)
+        header, rows = tuple(frame.columns), frame.rows()
+    assert header == ("Tag", "Beleg", "Filiale", "order")
+    assert all(float(row[-1]).is_integer() for row in rows)
+
+
+def test_orders_go_to_standard_output_alone(model, new, capsys):
+    assert main(["decide", str(model), str(new)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0] == "Tag;Beleg;order"
+    assert len(captured.out.splitlines()) == 4
+    assert main(["decide", str(model), str(new), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["orders"][0]["Tag"] == "01.03.2024"
+
+
+def test_unknown_levels_and_orders_below_zero_are_noted(model, folder, capsys):
+    path = folder / "odd.csv"
+    path.write_text("Tag;Filiale;Preis\n01.03.2024;West;2,00\n02.03.2024;Nord;90,00\n")
+    assert main(["decide", str(model), str(path)]) == 0
+    captured = capsys.readouterr()
+    assert "note: Training never saw what X holds: 'Filiale' is 'West'" in captured.err
+    assert "note: 1 order was below 0 and is written as 0." in captured.err
+    assert captured.out.splitlines()[-1].endswith(";0,0")
+
+
+def test_a_table_without_names_of_rows_gets_its_lines(folder, capsys):
+    past, out = folder / "plain.csv", folder / "plain.surefoot"
+    past.write_text("a,y\n" + "".join(f"{k % 5},{10 + k % 5}\n" for k in range(30)))
+    assert main(["fit", str(past), "--outcome", "y", *COSTS, "--radius", "0", "-o", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["decide", str(out), str(past)]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["line,order", "2,10.0"]
+
+
+def test_evaluate_sets_orders_against_what_happened(model, past, capsys):
+    assert main(["evaluate", str(model), str(past), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    text = past.read_bytes().decode("cp1252")
+    y = np.array([float(line.rpartition(";")[2].replace(",", ".")) for line in text.splitlines()[1:]])
+    best = np.sort(y)[int(np.ceil(0.75 * 60)) - 1]
+    expected = np.mean(np.maximum(3 * (y - best), best - y))
+    assert found["hindsight_cost"] == pytest.approx(expected)
+    assert found["constant_cost"] == pytest.approx(expected)  # these are the rows of the fit
+    assert found["cost"] < 0.6 * expected
+    assert found["worst_case"] > found["cost"]
+    low, high = found["interval"]
+    assert low < found["difference"] < high < 0
+    assert main(["evaluate", str(model), str(past)]) == 0
+    assert "best in hindsight" in capsys.readouterr().out
+
+
+def test_three_rows_have_no_interval(model, folder, capsys):
+    path = folder / "three.csv"
+    path.write_bytes("\n".join(shop_lines(3, datetime.date(2024, 3, 1))).encode("cp1252"))
+    assert main(["evaluate", str(model), str(path)]) == 0
+    assert "3 rows say too little for an interval" in capsys.readouterr().out
+
+
+def test_explain_says_what_is_in_the_file(model, capsys):
+    assert main(["explain", str(model)]) == 0
+    said = capsys.readouterr().out
+    for part in ("Learned 'Absatz' from 60 rows of past.csv, 2024-01-20 to 2024-03-19", "Preis",
+                 "a category of Nord, Süd", "Radius 0.1", "A unit short costs 3"):  # fmt: skip
+        assert part in said
+    assert main(["explain", str(model), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert next(iter(found["effects"])) in ("Filiale", "Preis")
+    assert found["columns"][0] == {"name": "Tag", "kind": "date"}
+
+
+def test_models_saved_from_python_are_taken(folder, capsys):
+    path, data = folder / "python.surefoot", folder / "python.csv"
+    X = pl.DataFrame({"a": np.arange(30.0) % 7, "b": np.arange(30.0) % 4})
+    y = (3 * X["a"] + X["b"]).to_numpy()
+    surefoot.RobustNewsvendor(2.0, 1.0, radius=0.1).fit(X, y).save(path)
+    data.write_text("b,a,y\n1,2,7\n3,4,15\n")
+    assert main(["decide", str(path), str(data)]) == 0
+    orders = [float(line.split(",")[-1]) for line in capsys.readouterr().out.splitlines()[1:]]
+    expected = surefoot.load(path).predict(pl.DataFrame({"a": [2.0, 4.0], "b": [1.0, 3.0]}))
+    np.testing.assert_allclose(orders, expected, atol=1e-4)
+    assert main(["evaluate", str(path), str(data)]) == 2
+    assert "--outcome must be given" in capsys.readouterr().err
+    assert main(["evaluate", str(path), str(data), "--outcome", "y"]) == 0
+    assert main(["explain", str(path)]) == 0
+
+
+def test_a_model_of_an_array_says_why_it_cannot(folder, capsys):
+    path = folder / "array.surefoot"
+    X = np.arange(40.0).reshape(20, 2)
+    surefoot.RobustNewsvendor(radius=0.1).fit(X, X[:, 0]).save(path)
+    (folder / "array.csv").write_text("a,b\n1,2\n")
+    assert main(["decide", str(path), str(folder / "array.csv")]) == 2
+    assert "must be a model of named columns" in capsys.readouterr().err
+
+
+def test_rows_are_put_in_order_of_time_and_that_is_said(folder, capsys):
+    lines = shop_lines()
+    path, out = folder / "mixed.csv", folder / "mixed.surefoot"
+    path.write_bytes("\n".join([lines[0], *lines[:0:-1]]).encode("cp1252"))
+    arguments = ["fit", str(path), "--outcome", "Absatz", *COSTS, "--radius", "0.1", "-o", str(out)]
+    assert main([*arguments, "--time", "Tag"]) == 0
+    assert "note: Rows were not in order of 'Tag': they are sorted by it." in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_nothing_behind(past, tmp_path, monkeypatch, capsys):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "m.surefoot"
+    out.write_text("an older model")
+    arguments = ["fit", str(past), "--outcome", "Absatz", *COSTS, "--radius", "0.1", "-o", str(out)]
+    for place in ("zipfile.ZipFile.writestr", "surefoot.cli.fit.PreparedPolicy.fit"):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, interrupt)
+            assert main(arguments) == 130
+        assert capsys.readouterr().err.endswith("surefoot: interrupted.\n")
+        assert [path.name for path in tmp_path.iterdir()] == ["m.surefoot"]
+        assert out.read_text() == "an older model"
+
+
+def test_ctrl_c_while_orders_are_written_leaves_nothing(model, new, tmp_path, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.replace", interrupt)
+    assert main(["decide", str(model), str(new), "-o", str(tmp_path / "orders.csv")]) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_restaurant_is_there_to_try(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["datasets"]) == 0
+    assert "restaurant" in capsys.readouterr().out
+    assert main(["datasets", "restaurant", "-o", "past.csv", "--later", "new.csv"]) == 0
+    assert pl.read_csv("past.csv").height == 595
+    assert pl.read_csv("new.csv").columns[-1] == "steak"
+    assert main(["datasets", "restaurant", "--product", "lamb"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2015-11-07,")
+
+
+def test_a_doctor_looks_at_everything(capsys):
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["checks"]["fit"].startswith("ok (fit, save, load in")
+    assert main(["doctor"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "costs"),
+    [
+        ({"backorder": 15.0, "holding": 10.0}, (15.0, 10.0)),
+        ({"price": 5.0, "cost": 2.0, "salvage": 1.0}, (3.0, 1.0)),
+        ({"price": 5.0, "cost": 2.0, "goodwill": 4.0}, (7.0, 2.0)),
+        ({"price": 5.0, "cost": 2.0, "salvage": -1.0}, (3.0, 3.0)),
+    ],
+)
+def test_prices_become_costs(given, costs):
+    assert Economics(**given).costs() == costs
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "got neither"),
+        ({"backorder": 1.0}, "got only --backorder"),
+        ({"backorder": 1.0, "price": 2.0}, "got --backorder and --price"),
+        ({"price": 2.0}, "got no --cost"),
+        ({"salvage": 2.0}, "got no --price"),
+        ({"price": 2.0, "cost": 2.0}, "--price must be above --cost"),
+        ({"price": 3.0, "cost": 2.0, "salvage": 2.0}, "--salvage must be below --cost"),
+        ({"price": 3.0, "cost": -2.0}, "--cost must be >= 0"),
+        ({"price": float("inf"), "cost": 2.0}, "--price must be >= 0 and finite"),
+        ({"backorder": 0.0, "holding": 1.0}, "--backorder must be > 0"),
+        ({"backorder": 1.0, "holding": float("nan")}, "--holding must be > 0"),
+    ],
+)
+def test_prices_that_cannot_be_say_why(given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Economics(**given).costs()
+
+
+def test_effects_are_zero_where_a_column_does_not_matter():
+    class Policy:
+        def predict(self, X):
+            return X["a"].to_numpy()
+
+    X = pl.DataFrame({"b": np.arange(300.0), "a": np.arange(300.0)})
+    found = fit_command.effects(Policy(), X)
+    assert list(found) == ["a", "b"]
+    assert found["b"] == 0.0
+    assert found["a"] > 50
