@@ -83,7 +83,7 @@ def test_local_dates_are_dates(write, form, told):
 
 def test_days_and_months_that_cannot_be_told_apart_are_asked_for(write):
     path = write("day,x\n03/02/2024,1\n01/05/2024,2\n")
-    with pytest.raises(InvalidInputError, match="03 February 2024 or 02 March 2024: tell dates"):
+    with pytest.raises(InvalidInputError, match="03 February 2024 or 02 March 2024: give --dates"):
         read_file(path)
     found = read_file(path, Reading(dates="month-first")).frame["day"][0]
     assert found == datetime.date(2024, 3, 2)
@@ -124,7 +124,7 @@ def test_a_decimal_sign_that_was_a_choice_is_said(write):
     path = write("n;k\n1.234;1\n2.345;2\n")
     table = read_file(path)
     assert table.frame["n"].to_list() == [1.234, 2.345]
-    assert "1.234 was taken for 1.234 (decimal changes that)" in table.columns[0].why
+    assert "1.234 was taken for 1.234 (--decimal changes that)" in table.columns[0].why
     assert read_file(path, Reading(decimal=",")).frame["n"].to_list() == [1234.0, 2345.0]
 
 
@@ -181,7 +181,7 @@ def test_a_word_among_numbers_is_named(write):
     path = write("day,price\n1,2.5\n\n2,sold out\n3,2.75\n4,3\n")
     message = (
         r"line 4, column 'price': must be a number \(3 of 4 cells are\), got 'sold out'. "
-        r"Mend the cell, name the word in gaps, or the column in categories."
+        r"Mend the cell, name the word a gap \(--gaps\), or the column a category"
     )
     with pytest.raises(InvalidInputError, match=message):
         read_file(path)

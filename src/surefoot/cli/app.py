@@ -8,7 +8,7 @@ import typer
 
 from surefoot.cli.economics import Economics
 from surefoot.cli.options import Judging, Learning, Roles, Stream
-from surefoot.cli.parsing import Command
+from surefoot.cli.parsing import Command, amount
 from surefoot.version import __version__
 
 _EPILOG = (
@@ -24,7 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_MONEY, _FILE = "What a unit costs", "How the file is written, if it must be told"
+_MONEY = "What a unit costs: --backorder and --holding, or --price and --cost"
+_FILE = "How the file is written, if it must be told"
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, Excel or Parquet; - is standard input.")
 ]
@@ -39,28 +40,36 @@ Ignore = Annotated[
     list[str] | None, typer.Option("--ignore", "--drop", metavar="COLUMN", help="Columns to leave out.")
 ]
 Backorder = Annotated[
-    float | None, typer.Option(help="Cost of a unit short.", rich_help_panel=_MONEY, metavar="B")
+    float | None,
+    typer.Option(parser=amount, help="Cost of a unit short.", rich_help_panel=_MONEY, metavar="B"),
 ]
 Holding = Annotated[
-    float | None, typer.Option(help="Cost of a unit left over.", rich_help_panel=_MONEY, metavar="H")
+    float | None,
+    typer.Option(parser=amount, help="Cost of a unit left over.", rich_help_panel=_MONEY, metavar="H"),
 ]
 Price = Annotated[
     float | None,
-    typer.Option(help="What a unit sells for: --price and --cost instead.", rich_help_panel=_MONEY,
-                 metavar="P"),
-]  # fmt: skip
+    typer.Option(parser=amount, help="What a unit sells for.", rich_help_panel=_MONEY, metavar="P"),
+]
 Cost = Annotated[
-    float | None, typer.Option(help="What a unit costs.", rich_help_panel=_MONEY, metavar="C")
+    float | None,
+    typer.Option(parser=amount, help="What a unit costs.", rich_help_panel=_MONEY, metavar="C"),
 ]
 Salvage = Annotated[
     float | None,
-    typer.Option(help="What one left over brings (0).", rich_help_panel=_MONEY, metavar="S"),
+    typer.Option(
+        parser=amount, help="What one left over brings (0).", rich_help_panel=_MONEY, metavar="S"
+    ),
 ]
 Goodwill = Annotated[
     float | None,
-    typer.Option(help="What a lost customer costs beside the sale (0).", rich_help_panel=_MONEY,
-                 metavar="G"),
-]  # fmt: skip
+    typer.Option(
+        parser=amount,
+        help="What a lost customer costs beside the sale (0).",
+        rich_help_panel=_MONEY,
+        metavar="G",
+    ),
+]
 Encoding = Annotated[
     str | None, typer.Option(help="Such as utf-8 or cp1252.", rich_help_panel=_FILE, metavar="NAME")
 ]
@@ -146,7 +155,7 @@ def fit(
     """Learn how much to order from a table, and keep it in a file.
 
     Every column but the outcome is context: numbers, text, dates and gaps. The screen says what each
-    was read as. Costs: --backorder and --holding, or --price and --cost.
+    was read as.
     """
     economics = Economics(
         backorder=backorder, holding=holding, price=price, cost=cost, salvage=salvage, goodwill=goodwill
@@ -310,7 +319,8 @@ def learn(
     salvage: Salvage = None,
     goodwill: Goodwill = None,
     radius: Annotated[
-        float | None, typer.Option(metavar="R", help="In running standard deviations (0.1).")
+        float | None,
+        typer.Option(parser=amount, metavar="R", help="In running standard deviations (0.1)."),
     ] = None,
     decay: Annotated[
         bool, typer.Option("--decay", help="Let the radius fall as 1/sqrt(lines learned).")

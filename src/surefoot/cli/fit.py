@@ -1,5 +1,6 @@
 """``surefoot fit``: learn how much to order from a table, and keep it in a file."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,9 @@ def run(
     )
     with screen.working("Fitting ..."):
         policy.fit(X, y)
-    about = _about(policy, table, X, y, economics, roles)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these rows were learned from: all is said about them
+        about = _about(policy, table, X, y, economics, roles)
     save_model(policy, about, out)
     _report(policy, about, out, table, screen)
 

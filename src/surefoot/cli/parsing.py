@@ -9,8 +9,27 @@ from typer.core import TyperCommand, TyperOption
 from surefoot.exceptions import InvalidInputError
 
 
+def amount(text: str) -> float:
+    """Return a number as typed; what is none is named, with the spelling that would be one.
+
+    >>> amount("2.50")
+    2.5
+    """
+    try:
+        return float(text)
+    except ValueError as error:
+        point = text.replace(",", ".", 1)
+        hint = f": write {point}" if point.replace(".", "", 1).isdigit() else ""
+        raise typer.BadParameter(f"must be a number, got {text!r}{hint}.") from error
+
+
 class Command(TyperCommand):
     """A command that takes ``--drop date price`` for two values, and no option twice."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        # Lines of a paragraph are one: the screen, not the source, says where they break.
+        paragraphs = [" ".join(text.split()) for text in (help or "").split("\n\n")]
+        super().__init__(*args, help="\n\n".join(paragraphs), **options)
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Spread lists, look for options given twice, and parse."""

@@ -136,7 +136,9 @@ class ColumnReader:
             days = read_days(cells, known.date_format or self.dates)
             if days is None and known.date_format:  # the same days, written otherwise in a new file
                 days = read_days(cells, self.dates)
-            values = cells.cast(pl.Date, strict=False) if days is None else days.values
+            values = (
+                pl.Series(cells.name, [None] * len(cells), pl.Date) if days is None else days.values
+            )
             wanted = f"a date {_written(known.date_format)}".strip()
             self._refuse_odd(cells, values, wanted, "")
             return values, FileColumn(known.name, DATE, told, "" if days is None else days.format)
@@ -160,7 +162,7 @@ class ColumnReader:
         either = cells.filter(cells.str.contains(_EITHER[self.decimal]).fill_null(False))
         if len(either) and not self.sure:
             shown = numbers_of(either.head(1), self.decimal)[0]
-            said += f"; {either[0]} was taken for {shown:g} (decimal changes that)"
+            said += f"; {either[0]} was taken for {shown:g} (--decimal changes that)"
         return said
 
 

@@ -125,5 +125,5 @@ def _agreed(name: str, leading: list[tuple[DateForm, pl.Series]]) -> tuple[DateF
     first, other = leading[0][1][place], leading[1][1][place]
     raise InvalidInputError(
         f"The dates in {name!r} must have one reading, got cells that may be {first:%d %B %Y} or "
-        f"{other:%d %B %Y}: tell dates, {DAY_FIRST} or {MONTH_FIRST}."
+        f"{other:%d %B %Y}: give --dates {DAY_FIRST} or {MONTH_FIRST}."
     )

@@ -36,6 +36,8 @@ _FAR = 20.0
 class Reading:
     """How a file is written, where that should not be found out from the file.
 
+    Messages call these as the command line does: ``--skip-totals`` is ``skip_totals``.
+
     Attributes
     ----------
     encoding
@@ -259,8 +261,8 @@ def _cell_error(odd: OddCellError, name: str, grid: Grid) -> InvalidInputError:
     others = f" ({odd.others})" if odd.others else ""
     place = f"{name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
     return InvalidInputError(
-        f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. Mend the cell, name the word in "
-        "gaps, or the column in categories."
+        f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. Mend the cell, name the "
+        "word a gap (--gaps), or the column a category (--categories)."
     )
 
 
@@ -313,7 +315,7 @@ def _is_sum(values: pl.Series) -> bool:
 
 def _totals_error(place: str, why: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{place} must be a row of data, got totals ({why}): delete it, or tell skip_totals."
+        f"{place} must be a row of data, got totals ({why}): delete it, or give --skip-totals."
     )
 
 

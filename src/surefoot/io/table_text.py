@@ -55,7 +55,7 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
     """Return the text and a sentence about its encoding; refuse bytes that are no text.
 
     >>> decode("Käse".encode("cp1252"), None, "a.csv")[1]
-    'The text is not UTF-8 and was read as Windows-1252 (cp1252); encoding changes that.'
+    'The text is not UTF-8 and was read as Windows-1252 (cp1252); --encoding changes that.'
     """
     if encoding is not None:
         try:
@@ -81,7 +81,7 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
         return data.decode("utf-8"), ""
     except UnicodeDecodeError:
         text = data.decode("cp1252", errors="replace")
-        said = "The text is not UTF-8 and was read as Windows-1252 (cp1252); encoding changes that."
+        said = "The text is not UTF-8 and was read as Windows-1252 (cp1252); --encoding changes that."
         return text, said
 
 
