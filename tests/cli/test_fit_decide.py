@@ -70,7 +70,7 @@ def test_fit_says_what_it_read_and_what_it_did(past, folder, capsys):
         "60 rows, 5 columns", "Windows-1252", "semicolon", "Decimals follow a comma",
         "written day.month.year", "it names rows: 60 texts in 60 rows", "2 levels",
         "A unit short costs 3 (price 5 - cost 2 + goodwill 0), a unit left over 1 (cost 2 - salvage 1)",
-        "the best order is enough on 75 of 100 such days", "Radius 0.1", f"Model: {out}",
+        "So an order should be enough in 75 of 100 cases.", "Radius 0.1", f"Model: {out}",
     ):  # fmt: skip
         assert part in said
     loaded = surefoot.load(out)

@@ -438,3 +438,12 @@ def test_a_model_keeps_its_radius(tmp_path, capsys):
     arguments = ["learn", str(tmp_path / "in.jsonl"), "--outcome", "y", "--model", model, "--decay"]
     assert main(arguments) == 2
     assert "--decay must come without --model" in capsys.readouterr().err
+
+
+def test_a_table_with_semicolons_and_decimal_commas_says_the_same(tmp_path, capsys):
+    lines = dialogue(60)
+    names = ("day", "heat", "rain", "demand")
+    rows = [";".join(str(line.get(name, "")).replace(".", ",") for name in names) for line in lines]
+    (tmp_path / "shop.csv").write_text("\n".join([";".join(names), *rows]))
+    assert main(["learn", str(tmp_path / "shop.csv"), *PRICES]) == 0
+    assert decisions_of(capsys.readouterr().out) == by_library(lines)

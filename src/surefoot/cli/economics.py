@@ -77,8 +77,8 @@ class Economics:
         """Return what the numbers mean for an order.
 
         >>> print(Economics(price=5.0, cost=2.0, salvage=1.0).sentence())
-        A unit short costs 3 (price 5 - cost 2 + goodwill 0), a unit left over 1 (cost 2 - salvage 1):
-        the best order is enough on 75 of 100 such days.
+        A unit short costs 3 (price 5 - cost 2 + goodwill 0), a unit left over 1 (cost 2 - salvage 1).
+        So an order should be enough in 75 of 100 cases.
         """
         backorder, holding = self.costs()
         short, left = "--backorder", "--holding"
@@ -87,8 +87,8 @@ class Economics:
             left = f"cost {self.cost:g} - salvage {self.salvage or 0:g}"
         share = 100 * backorder / (backorder + holding)
         return (
-            f"A unit short costs {backorder:g} ({short}), a unit left over {holding:g} ({left}):\n"
-            f"the best order is enough on {share:.0f} of 100 such days."
+            f"A unit short costs {backorder:g} ({short}), a unit left over {holding:g} ({left}). "
+            f"So an order should be enough in {share:.0f} of 100 cases."
         )
 
 

@@ -168,9 +168,9 @@ def _report(
     show_strength(screen, about.effects)
     saving = 1.0 - about.cost / about.constant_cost if about.constant_cost > 0 else 0.0
     screen.say(
-        f"Cost a row on these rows: {about.cost:.4g}, and {about.constant_cost:.4g} if the order were "
-        f"always {about.constant:g} ({100 * saving:.0f} % less; on new rows expect less than that: "
-        "surefoot compare)."
+        f"Cost a row on these rows: {about.cost:.4g}; {about.constant_cost:.4g} if the order were "
+        f"always {about.constant:g}. That saves {100 * saving:.0f} % here and less on new rows: "
+        "surefoot compare says how much."
     )
     screen.say(f"Radius {model.radius_:.3g}: {certificate.message}")
     if model.converged_ is False:

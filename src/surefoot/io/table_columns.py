@@ -153,6 +153,8 @@ class ColumnReader:
     def _remark(self, cells: pl.Series, values: pl.Series) -> str:
         """Return what should be said about numbers: their range, and readings that were a choice."""
         said = f"{_amount(values.min())} to {_amount(values.max())}"
+        if values.drop_nulls().is_in([0.0, 1.0]).all():
+            said = "0 or 1"
         gaps = values.null_count()
         if gaps:
             said += f", {gaps} gap{'s'[: gaps > 1]}"

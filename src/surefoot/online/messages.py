@@ -11,6 +11,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.validation import LONGEST_REPR, check_instance
 
 Context = dict[str, float | str]
+_SEPARATORS = ",;\t|"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,10 @@ class JsonLines:
 
 @dataclass(slots=True)
 class CsvLines:
-    """Comma-separated values under a header; an empty cell is a missing value.
+    """Cells under a header; an empty cell is a missing value.
 
-    One record is one line: cells hold no line breaks.
+    The header shows what separates cells: a comma, a semicolon, a tab or a bar. Without commas between
+    cells, a comma may stand before decimals. One record is one line: cells hold no line breaks.
 
     Examples
     --------
@@ -157,6 +159,7 @@ class CsvLines:
 
     fields: Fields
     header: tuple[str, ...] = ()
+    separator: str = ","
 
     @property
     def ready(self) -> bool:
@@ -164,15 +167,17 @@ class CsvLines:
         return bool(self.header)
 
     def kept(self) -> dict[str, Any]:
-        """Return the header."""
-        return {"header": self.header}
+        """Return the header and what separates cells."""
+        return {"header": self.header, "separator": self.separator}
 
     def read(self, text: str, line: int) -> Message | None:
         """Return what a line says, or None if it is the header or blank."""
         if not text.strip():
             return None
+        if not self.header:
+            self.separator = max(_SEPARATORS, key=text.count)
         try:
-            cells = next(csv.reader([text], strict=True))
+            cells = next(csv.reader([text], delimiter=self.separator, strict=True))
         except csv.Error as error:
             raise InvalidInputError(
                 f"line {line}: must be comma-separated values, got {shown(text)} ({error})."
@@ -187,7 +192,7 @@ class CsvLines:
         stripped = (cell.strip() for cell in cells)
         given = {key: cell for key, cell in zip(self.header, stripped, strict=True) if cell}
         name = given.get(self.fields.id) if self.fields.id is not None else None
-        return _message(line, name, given, self.fields, _parsed)
+        return _message(line, name, given, self.fields, _parsed if self.separator == "," else _local)
 
     def _checked_header(self, cells: list[str], line: int) -> tuple[str, ...]:
         header = tuple(cell.strip().removeprefix("\ufeff") for cell in cells)
@@ -264,6 +269,11 @@ def _text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInputError(f"{what} must be a text, got {shown(value)}.")
     return value
+
+
+def _local(what: str, cell: str) -> float:
+    """Return a cell in which a comma may stand before decimals."""
+    return _parsed(what, cell.replace(",", ".") if "." not in cell else cell)
 
 
 def _parsed(what: str, cell: str) -> float:
