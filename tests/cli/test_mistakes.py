@@ -61,7 +61,7 @@ MISTAKES = [
     # --- cells ---
     (f"fit soldout.csv {FIT}", "line 9, column 'price': must be a number (29 of 30 cells are), got 'sold out'"),
     (f"fit gap.csv {FIT}", "The outcome must have a number in every row, got a gap in line 6 of gap.csv"),
-    (f"fit noday.csv {FIT}", "line 4, column 'day': must be a date (29 of 30 cells are), got '2024-02-30'"),
+    (f"fit noday.csv {FIT}", "line 4, column 'day': must be a date written year-month-day (29 of 30 cells are), got"),
     (f"fit total.csv {FIT}", "line 32 of total.csv must be a row of data, got totals ('Total' in 'day')"),
     (f"fit sum.csv {FIT}", "line 32 of sum.csv must be a row of data, got totals ('demand' is the sum"),
     (f"fit either.csv {FIT}", "03 January 2024 or 01 March 2024: give --dates day-first or month-first"),

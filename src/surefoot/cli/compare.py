@@ -10,6 +10,7 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.fit import read_for_outcome
 from surefoot.cli.options import Judging, Roles
 from surefoot.cli.screen import Screen, listed_columns, show_table
+from surefoot.cli.writing import replaced
 from surefoot.comparison import (
     Comparison,
     ComparisonProgress,
@@ -67,7 +68,8 @@ def run(
         )  # fmt: skip
     _show(found, screen)
     if out is not None:
-        found.picture(out)
+        with replaced(out) as temporary:
+            found.picture(temporary)
         screen.say(f"Picture: {out}")
     screen.result(
         {

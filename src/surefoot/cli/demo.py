@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.cli.writing import check_target, replaced
 from surefoot.datasets import YazData, load_yaz
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import InvalidInputError, MissingExtraError
@@ -128,8 +129,7 @@ def draw(studies: dict[int, list[DemoRow]], shown: int, path: Path) -> None:
 
 def run_demo(path: Path, *, days: int) -> None:
     """Fit, print the table, write the picture."""
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"--out must lie in an existing folder, got {path}.")
+    check_target(path, (".png", ".svg", ".pdf"))
     _pyplot()
     data = load_yaz(drop_closed=True)
     began = time.perf_counter()
@@ -142,6 +142,7 @@ def run_demo(path: Path, *, days: int) -> None:
     if sys.stderr.isatty():
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
     print(table(studies[days], days))
-    draw(studies, days, path)
+    with replaced(path) as temporary:
+        draw(studies, days, temporary)
     fits = 2 * len(data.products) * len(windows)
     print(f"\n{fits} fits in {time.perf_counter() - began:.1f} s. Picture: {path}")

@@ -102,7 +102,8 @@ class ColumnReader:
             return found
         if levels > max(IDENTIFIER_LEVELS, IDENTIFIER_SHARE * rows):
             return cells, FileColumn(name, IGNORED, f"it names rows: {levels} texts in {rows} rows")
-        return cells, FileColumn(name, CATEGORY, f"{levels} levels")
+        gaps = f", {rows - present} gap{'s'[: rows - present > 1]}" if present < rows else ""
+        return cells, FileColumn(name, CATEGORY, f"{levels} level{'s'[: levels > 1]}{gaps}")
 
     def _number_or_date(self, cells: pl.Series, present: int) -> tuple[pl.Series, FileColumn] | None:
         """Return a column of numbers or dates; None for text; name the cell that breaks the rule."""
@@ -113,9 +114,11 @@ class ColumnReader:
         days = None
         if n_numbers < present or code == "days":
             days = read_days(cells, self.dates)
-        n_days = 0 if days is None else present - (days.values.null_count() - cells.null_count())
+        n_days = 0 if days is None else days.count
         if days is not None and (code == "days" or 2 * n_days > present) and n_days >= n_numbers:
-            self._refuse_odd(cells, days.values, "a date", f"{n_days} of {present} cells are")
+            alike = len(cells) - days.values.null_count()
+            wanted = f"a date {_written(days.format)}"
+            self._refuse_odd(cells, days.values, wanted, f"{alike} of {present} cells are")
             why = _written(days.format) + (f"; {days.remark}" if days.remark else "")
             return days.values, FileColumn(name, DATE, why, days.format)
         if code and code != "days":

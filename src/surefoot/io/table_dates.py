@@ -56,10 +56,14 @@ _TIME = r"[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp][Mm])?(?:Z|[+-]\d{2}:
 
 @dataclass(frozen=True)
 class Days:
-    """A column read as dates: the days (null where a cell is none), the format, and a remark."""
+    """A column read as dates: the days (null where a cell is none), the format, and a remark.
+
+    ``count`` is how many cells are dates in any form, ``values`` holds those of one form.
+    """
 
     values: pl.Series
     format: str
+    count: int
     remark: str = ""
 
 
@@ -88,8 +92,12 @@ def read_days(column: pl.Series, told: str | None) -> Days | None:
     if best == 0:
         return None
     leading = [pair for pair, count in zip(candidates, counts, strict=True) if count == best]
-    form, values = leading[0] if len(leading) == 1 else _agreed(column.name, leading)
-    return Days(values, form.format, "the time of day is left out" if timed else "")
+    same = [pair for pair in leading if pair[1].is_null().equals(leading[0][1].is_null())]
+    form, values = same[0] if len(same) == 1 else _agreed(column.name, same)
+    written = [values for _, values in candidates if values.null_count() < len(values)]
+    dates = pl.select(pl.any_horizontal([values.is_not_null() for values in written])).to_series()
+    remark = "the time of day is left out" if timed else ""
+    return Days(values, form.format, int(dates.sum()), remark)
 
 
 def check_told(told: str | None) -> None:

@@ -95,7 +95,10 @@ def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
             typed[column.name] = column.cast(pl.Float64).fill_nan(None)
         elif kind in (pl.Date, pl.Datetime):
             typed[column.name] = column.cast(pl.Date)
-        text.append(column.cast(pl.String).fill_null(""))
+        whole = kind.is_float() and (column.round() == column).fill_null(True).all()
+        # A store that is 7.0 in one file and 7 in another is one store.
+        plain = column.cast(pl.Int64, strict=False) if whole else column
+        text.append(plain.cast(pl.String).fill_null(""))
     return Grid(pl.DataFrame(text), np.arange(1, len(frame) + 1), (), unit="row"), typed
 
 
