@@ -3,6 +3,11 @@
 import csv
 import datetime
 import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -76,6 +81,21 @@ def test_fit_says_what_it_read_and_what_it_did(past, folder, capsys):
     loaded = surefoot.load(out)
     assert loaded.model_.problem_.cost.backorder == 3.0
     assert list(loaded.feature_names_in_) == ["Tag", "Filiale", "Preis"]
+
+
+def test_fit_tells_machines_the_same(past, folder, capsys):
+    out = folder / "json.surefoot"
+    arguments = ["fit", str(past), "--outcome", "Absatz", *COSTS, "--radius", "0.1", "-o", str(out)]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    model = surefoot.load(out).model_
+    assert found["radius"] == model.radius_ == 0.1
+    assert found["certificate"]["upper"] == model.certificate_.upper
+    assert found["backorder"] == 3.0
+    assert found["period"] == ["2024-01-20", "2024-03-19"]
+    assert {"name": "Beleg", "kind": "ignored", "why": "it names rows: 60 texts in 60 rows"} in (
+        found["columns"]
+    )
 
 
 def test_orders_are_those_of_the_library(model, new, folder, capsys):
@@ -221,6 +241,25 @@ def test_ctrl_c_leaves_nothing_behind(past, tmp_path, monkeypatch, capsys):
         assert capsys.readouterr().err.endswith("surefoot: interrupted.\n")
         assert [path.name for path in tmp_path.iterdir()] == ["m.surefoot"]
         assert out.read_text() == "an older model"
+
+
+def test_a_process_that_gets_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path, capsys):
+    data = tmp_path / "past.csv"
+    assert main(["datasets", "restaurant", "-o", str(data)]) == 0
+    command = [sys.executable, "-m", "surefoot.cli.main", "fit", str(data), "--outcome", "steak"]
+    source = str(Path(__file__).parents[2] / "src")
+    with subprocess.Popen(
+        [*command, *COSTS, "-o", str(tmp_path / "m.surefoot")], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": source},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        while "So an order should be enough" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert error.endswith("surefoot: interrupted.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["past.csv"]
 
 
 def test_ctrl_c_while_orders_are_written_leaves_nothing(model, new, tmp_path, monkeypatch):

@@ -75,6 +75,21 @@ def test_without_typer_the_message_names_the_install_command(monkeypatch, capsys
     assert 'needs typer: run pip install "surefoot[cli]"' in capsys.readouterr().err
 
 
+def test_without_polars_the_message_names_the_install_command():
+    code = (
+        "import sys; sys.modules['polars'] = None; from surefoot.cli.main import main; "
+        "sys.exit(main(['datasets']) + main(['decide', 'm.surefoot', 'a.csv']))"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.count('polars: run pip install "surefoot[cli]".') == 2
+    assert done.stderr.count("\n") == 2
+
+
 def test_what_should_not_fail_is_one_line_and_code_1(monkeypatch, capsys):
     def fail(*args, **kwargs):
         raise RuntimeError("two\nlines")

@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SurefootError as error:
         _complain(str(error))
         return MISTAKE
+    except ModuleNotFoundError as error:
+        _complain(f'This needs {error.name}: run pip install "surefoot[cli]".')
+        return MISTAKE
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted.")
         return INTERRUPTED
