@@ -45,6 +45,7 @@ def test_the_table_shows_every_product_and_the_totals(rows):
         assert f"{row.robust:.2f}" in text
         assert row.product in text
     assert f"{sum(row.robust for row in rows):.2f}" in text.splitlines()[-1]
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_row_that_did_not_converge_says_so(rows):

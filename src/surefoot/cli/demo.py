@@ -71,19 +71,21 @@ def _constant_cost(past: FloatArray, future: FloatArray) -> float:
 def table(rows: list[DemoRow], days: int) -> str:
     """Return the table as text."""
     lines = [
-        f"Cost a day over the last {TEST_DAYS} days, after learning from {days} days "
-        f"(backorder {BACKORDER:g}, holding {HOLDING:g})",
+        f"Cost a day over the last {TEST_DAYS} days, after learning from {days} days",
+        f"(backorder {BACKORDER:g}, holding {HOLDING:g}; certificate: how far the robust correction "
+        "can be",
+        "from the best one)",
         "",
-        f"{'':10}{'constant':>10}{'plain':>10}{'robust':>10}   {'radius':>8}  certificate",
+        f"{'':10}{'constant':>9}{'plain':>9}{'robust':>9}   {'radius':>8}  certificate",
     ]
     lines += [
-        f"{row.product:10}{row.constant:10.2f}{row.plain:10.2f}{row.robust:10.2f}"
-        f"   {row.radius:8.3f}  within {100 * row.gap:.2f} % of the best correction"
+        f"{row.product:10}{row.constant:9.2f}{row.plain:9.2f}{row.robust:9.2f}"
+        f"   {row.radius:8.3f}  within {100 * row.gap:.2f} %"
         + (" (not converged)" if row.converged is False else "")
         for row in rows
     ]
     sums = [sum(getattr(row, name) for row in rows) for name in ("constant", "plain", "robust")]
-    lines += ["", f"{'all':10}{sums[0]:10.2f}{sums[1]:10.2f}{sums[2]:10.2f}"]
+    lines += ["", f"{'all':10}{sums[0]:9.2f}{sums[1]:9.2f}{sums[2]:9.2f}"]
     return "\n".join(lines)
 
 

@@ -40,7 +40,7 @@ def run(
     y = table.outcomes(name)
     X = table.frame.select(column.name for column in needed)
     with screen.working("Evaluating ..."):
-        orders = np.asarray(policy.predict(X), dtype=np.float64)
+        orders = np.maximum(policy.predict(X), 0.0)  # as decide writes them
         worst = float(policy.worst_case(X, y).value)
     found = _figures(cost, orders, y, about, worst)
     show_table(screen, table, columns=False)
