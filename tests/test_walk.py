@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from surefoot.cli.csv_table import read_csv, split_columns
 
 import surefoot
 from surefoot import RobustNewsvendor
-from surefoot.cli.csv_table import read_csv, split_columns
 from surefoot.datasets import synthetic
 
 SOURCE = Path(surefoot.__file__).parent
