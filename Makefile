@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench docs reproduce clean
+.PHONY: help demo test lint bench attack docs reproduce clean
 
 help:
 	@echo "make demo   fit robust and plain policies on bundled data, print a table, write a picture"
 	@echo "make test   run every test"
 	@echo "make lint   style, types and import layers"
 	@echo "make bench  rerun the benchmarks (minutes to hours; results go to benchmarks/results)"
+	@echo "make attack  2,400 hostile problems against independent convex programs (an hour or so)"
 	@echo "make docs   build the documentation into site/"
 	@echo "make reproduce  the paper's experiments in their quick form (about a minute)"
 
@@ -44,6 +45,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+attack: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.attack
 
 reproduce: $(VENV)/.demo
 	$(BIN)/python -m reproduction paper --quick
