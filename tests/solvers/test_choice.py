@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from surefoot import DASGD, Box, PrimalDual, Problem, RobustNewsvendor, WassersteinBall
-from surefoot.costs import Newsvendor, Quadratic
+from surefoot.costs import Newsvendor, Quadratic, TieredNewsvendor
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.solvers import default_solver
+from surefoot.solvers import CuttingPlanes, default_solver
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -32,11 +32,14 @@ QUICK = {
     "a box that holds nothing": {"support": Box(0, 1), "frozen": (0, 1)},
     "two products": {"nominal": Empirical(np.eye(3), np.arange(6.0).reshape(3, 2))},
 }
-OTHERS = {
+CUT = {
     "box": {"support": Box(0, 1)},
     "box, own units": {"support": Box(0, 1), "scale": False},
     "box, order 1": {"support": Box(0, 1), "order": 1},
     "box of outcomes": {"support": Box(-np.inf, np.inf, outcome=(0, 9)), "outcome_cost": 1.0},
+    "tiers": {"cost": TieredNewsvendor(((0, 1.0), (0.5, 2.0)), 0.2)},
+}
+OTHERS = {
     "smoothed": {"cost": Newsvendor(1.0, 0.2, smoothing=0.1)},
     "no rows": {"nominal": Gaussian(np.zeros(3), np.eye(3))},
     "network": {"policy": MLP((4,))},
@@ -51,6 +54,22 @@ def test_the_quickest_that_can_certify_is_taken(name):
     solution = default_solver(problem).solve(problem)
     assert solution.converged
     assert solution.status.startswith("PrimalDual converged after ")
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_cutting_planes_take_small_boxes_and_costs_of_many_lines(name):
+    problem = describe(**CUT[name])
+    assert default_solver(problem) == CuttingPlanes()
+    solution = default_solver(problem).solve(problem)
+    assert solution.converged
+    assert solution.status.startswith("CuttingPlanes converged after ")
+
+
+def test_da_sgd_takes_boxes_of_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(20_000, 2))
+    many = Empirical(X, X.sum(axis=1) + rng.normal(size=len(X)))
+    assert default_solver(describe(nominal=many, support=Box(0, 1))) == DASGD()
 
 
 @pytest.mark.parametrize("name", OTHERS)

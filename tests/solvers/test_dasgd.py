@@ -22,7 +22,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
 from surefoot.random import rng_for
-from surefoot.solvers import default_solver
+from surefoot.solvers import CuttingPlanes, default_solver
 
 OPTIONS = {
     "kappa": {"outcome_cost": 2.0},
@@ -177,7 +177,7 @@ def test_a_third_line_matters(in_form):
 def test_other_solvers_of_several_lines():
     problem = tiered()
     assert PrimalDual().why_not(problem) == "it needs a cost of two lines that meet at zero"
-    assert isinstance(default_solver(problem), DASGD)
+    assert default_solver(problem) == CuttingPlanes()
     exact = Exact().solve(problem)  # hands it to the convex program
     assert exact.certificate.gap < 1e-6
     assert exact.status.startswith("ConvexProgram converged after ")

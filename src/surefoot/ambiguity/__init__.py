@@ -3,6 +3,7 @@
 from surefoot.ambiguity.base import AmbiguitySet
 from surefoot.ambiguity.contamination import Contamination
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows, Geometry
+from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.wasserstein import RADIUS_RULES, WassersteinBall, WassersteinForm
 from surefoot.sets import Box
@@ -16,6 +17,7 @@ __all__ = [
     "Box",
     "Contamination",
     "Geometry",
+    "Plan",
     "TransportForm",
     "WassersteinBall",
     "WassersteinForm",

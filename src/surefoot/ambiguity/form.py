@@ -8,7 +8,7 @@ one in tons are the same numbers. The last two are powers of two: they change no
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -228,11 +228,12 @@ class AffineForm(AffineRows, ABC):
         found = self.adversary(theta, intercept)
         return found.value, float(found.multiplier[0])
 
-    def lower_bound(self, slopes: FloatArray) -> float:
+    def lower_bound(self, slopes: Any) -> float:
         """Return a value that the worst case of no policy can go below.
 
         ``slopes`` has one entry per row, ideally the slopes of the cost at the optimum; the bound
-        must be valid for any. The default is the least cost there is.
+        must be valid for any. A Wasserstein ball takes a whole ``Plan`` of the adversary, too. The
+        default is the least cost there is.
         """
         del slopes
         return self.pieces.least

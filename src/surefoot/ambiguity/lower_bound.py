@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surefoot.ambiguity.plan import Plan, plan_bound
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.costs import Pieces
 from surefoot.typing import FloatArray
@@ -30,8 +31,9 @@ STALLED = 1e-6
 NEGLIGIBLE_SHARE = 1e-6
 # Below this one, balancing is tried beside shrinking; it costs a factorisation of the contexts.
 SMALL_SHARE = 0.003
-# A direction whose size is a smaller share of the largest is taken to depend on the others...
-RANK_SHARE = 1e-10
+# A direction whose size is a smaller share of the largest is taken to depend on the others: no larger
+# one, because a policy may use any that is not rounding...
+RANK_SHARE = 1e-14
 # ...and is looked for by singular values where a factor's diagonal falls below this share.
 DOUBTFUL_SHARE = 1e-6
 # Golden sections leave 0.618 of an interval each: so many find a maximum to nine digits, or to four.
@@ -79,8 +81,10 @@ def line_sets(pieces: Pieces) -> list[Lines]:
     return sets
 
 
-def lower_bound(form: TransportForm, slopes: FloatArray) -> float:
-    """Return a value that the worst case of no policy can go below."""
+def lower_bound(form: TransportForm, slopes: FloatArray | Plan) -> float:
+    """Return a value that the worst case of no policy can go below, from slopes or a whole plan."""
+    if isinstance(slopes, Plan):
+        return max(_least(form), plan_bound(form, slopes))
     inside = np.clip(slopes, -form.pieces.down, form.pieces.up)
     share = form.radius / max(form.largest_radius, np.finfo(np.float64).tiny)
     if share <= NEGLIGIBLE_SHARE:

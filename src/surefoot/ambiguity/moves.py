@@ -95,23 +95,36 @@ def stay(form: TransportForm, theta: FloatArray, intercept: float) -> Moves:
     )
 
 
+def line_moves(
+    form: TransportForm, theta: FloatArray, slope: float, gamma: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the best moves of every row on one line: contexts, outcomes and transport cost.
+
+    In an open box a move may be infinite, and so may its cost.
+    """
+    push = np.where(form.movable, slope * theta, 0.0)
+    low, high = form.lower - form.contexts, form.upper - form.contexts
+    if form.order == 2:
+        moves = np.clip(push / (2.0 * gamma), low, high)
+        distance = (moves**2).sum(axis=1)
+    else:
+        moves = _order_one_moves(push, low, high, gamma)
+        distance = np.sqrt((moves**2).sum(axis=1))
+    outcomes = _outcome_moves(form, slope, gamma)
+    # An infinite move costs and gains infinitely.
+    with np.errstate(invalid="ignore"):
+        distance = distance + _outcome_price(form, outcomes)
+    return moves, outcomes, distance
+
+
 def _boxed(form: TransportForm, theta: FloatArray, residuals: FloatArray, gamma: float) -> Moves:
     """Move every line by itself; given the slope, the best move is separable."""
     best: Moves | None = None
     # From the last line down, so that of two equal ones the upper wins.
     for slope, level in zip(form.pieces.slopes[::-1], form.pieces.intercepts[::-1], strict=True):
-        push = np.where(form.movable, slope * theta, 0.0)
-        low, high = form.lower - form.contexts, form.upper - form.contexts
-        if form.order == 2:
-            moves = np.clip(push / (2.0 * gamma), low, high)
-            distance = (moves**2).sum(axis=1)
-        else:
-            moves = _order_one_moves(push, low, high, gamma)
-            distance = np.sqrt((moves**2).sum(axis=1))
-        outcomes = _outcome_moves(form, slope, gamma)
+        moves, outcomes, distance = line_moves(form, theta, slope, gamma)
         # An infinite move costs and gains infinitely; the gain wins, as the multiplier is small.
         with np.errstate(invalid="ignore"):
-            distance = distance + _outcome_price(form, outcomes)
             value = slope * (residuals + (moves @ theta - outcomes)) + level - gamma * distance
         value = np.where(np.isnan(value), np.inf, value)
         line = Moves(value, np.full_like(residuals, slope), distance, moves, outcomes)

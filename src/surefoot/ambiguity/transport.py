@@ -38,7 +38,9 @@ class TransportForm(AffineRows):
 
     @cached_property
     def boxed(self) -> bool:
-        """Whether the support stops the adversary anywhere."""
+        """Whether the support stops the adversary anywhere; at radius zero there is none to stop."""
+        if self.radius == 0.0:
+            return False
         held = (
             np.isfinite(self.lower[self.movable]).any() or np.isfinite(self.upper[self.movable]).any()
         )

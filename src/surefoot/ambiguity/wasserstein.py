@@ -10,6 +10,7 @@ import numpy as np
 from surefoot.ambiguity.base import AmbiguitySet, plain_columns
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows
 from surefoot.ambiguity.lower_bound import lower_bound
+from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.worst_case import adversary, worst_value
 from surefoot.exceptions import InvalidInputError
@@ -151,8 +152,8 @@ class WassersteinForm(TransportForm, AffineForm):
         """Return the worst distribution for a policy, as atoms that respect the budget."""
         return adversary(self, theta, intercept)
 
-    def lower_bound(self, slopes: FloatArray) -> float:
-        """Return what the slopes prove: no policy has a smaller worst case."""
+    def lower_bound(self, slopes: FloatArray | Plan) -> float:
+        """Return what the slopes, or a plan, prove: no policy has a smaller worst case."""
         return lower_bound(self, slopes)
 
     @property

@@ -10,8 +10,10 @@ from surefoot.ambiguity.moves import Moves, best_moves, stay
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.typing import BoolArray, FloatArray
 
-# Bisection of the multiplier: each halving of its logarithm gains a bit, and 60 exhaust a double.
-HALVINGS = 60
+# Tries for the multiplier: tangents need about ten; if they fail, halvings exhaust a double.
+HALVINGS = 70
+# The search ends where the tangents promise no more than this share.
+SEARCH_TOL = 1e-14
 # A box can hold all the mass there is for less than the budget; the multiplier is then zero, and
 # this share of its largest value stands in for it.
 SMALLEST_SHARE = 1e-13
@@ -34,9 +36,7 @@ def worst_value(form: TransportForm, theta: FloatArray, intercept: float) -> tup
         return nominal + form.radius * gamma, gamma
     if form.order == 2 and not form.boxed and form.pieces.two and form.pieces.smoothing == 0.0:
         return _order_two_free(form, residuals, norm)
-    _, gamma = _bisect_multiplier(form, theta, intercept)
-    moves = best_moves(form, theta, intercept, gamma)
-    value = gamma * form.budget + float(form.weights @ moves.value)
+    value, gamma = _search_multiplier(form, theta, intercept)[:1:-1]
     if not form.boxed:
         return value, gamma
     # In a box a smoothed cost is moved as its kinked twin, which is nowhere more than this below it.
@@ -69,25 +69,78 @@ def _order_two_free(form: TransportForm, residuals: FloatArray, norm: float) -> 
     return gamma * rho**2 + float(form.weights @ values), gamma
 
 
-def _bisect_multiplier(form: TransportForm, theta: FloatArray, intercept: float) -> tuple[float, float]:
-    """Return multipliers just below and just above the one at which the budget is spent."""
-    # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
-    high = (1.0 + 1e-12) * form.pieces.steepest * form.dual_norm(theta)
-    if form.order == 2:
-        high /= 2.0 * form.radius
-    low = high * SMALLEST_SHARE
+class _Around(NamedTuple):
+    """Multipliers on both sides of the best (low spends more than the budget), and the best found."""
 
-    def spends(gamma: float) -> bool:
+    low: float
+    high: float
+    best: float
+    value: float
+
+
+class _Line(NamedTuple):
+    """The dual at a multiplier: its value, and what the moves there cost and spend."""
+
+    gamma: float
+    value: float
+    cost: float
+    spent: float
+
+
+def _search_multiplier(form: TransportForm, theta: FloatArray, intercept: float) -> _Around:
+    """Find the multiplier at which the budget is just spent: the least value of a convex function.
+
+    Each multiplier gives a tangent, and the tangents of both sides meet below the least value, at the
+    next multiplier to try. Where that is slow, the bracket is halved on the logarithm's scale.
+    """
+
+    def at(gamma: float) -> _Line:
         moves = best_moves(form, theta, intercept, gamma)
         spent = float(form.weights @ moves.distance)
-        return not np.isfinite(moves.value).all() or spent > form.budget
+        value = float(form.weights @ moves.value)
+        if not np.isfinite(moves.value).all():
+            return _Line(gamma, math.inf, math.inf, math.inf)
+        return _Line(gamma, gamma * form.budget + value, value + gamma * spent, spent)
 
-    if not spends(low):
-        return low, low
+    # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
+    top = (1.0 + 1e-12) * form.pieces.steepest * form.dual_norm(theta)
+    if form.order == 2:
+        top /= 2.0 * form.radius
+    held = (1.0 + 1e-12) * _holding_multiplier(form, theta)
+    first = max(top * SMALLEST_SHARE, held)
+    low = at(first)
+    if not low.spent > form.budget:
+        below = (1.0 - 1e-9) * held if held >= first else first
+        return _Around(below, first, first, low.value)
+    high = at(top)
+    best = min(low, high, key=lambda line: line.value)
+    slow = 0
     for _ in range(HALVINGS):
-        gamma = math.sqrt(low * high)
-        low, high = (gamma, high) if spends(gamma) else (low, gamma)
-    return low, high
+        width = high.gamma / low.gamma
+        gamma = math.sqrt(low.gamma * high.gamma)
+        if low.cost < math.inf and low.spent > high.spent and slow < 2:
+            met = (low.cost - high.cost) / (low.spent - high.spent)
+            promised = high.cost + met * (form.budget - high.spent)
+            if best.value - promised <= SEARCH_TOL * abs(best.value):
+                break
+            gamma = met if low.gamma < met < high.gamma else gamma
+        tried = at(gamma)
+        if not low.gamma < gamma < high.gamma:
+            break
+        low, high = (tried, high) if tried.spent > form.budget else (low, tried)
+        best = min(best, tried, key=lambda line: line.value)
+        slow = slow + 1 if (high.gamma / low.gamma) ** 2 > width and slow < 2 else 0
+    return _Around(low.gamma, high.gamma, best.gamma, best.value)
+
+
+def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:
+    """Return the smallest multiplier of order 1 at which nothing is gained by going for ever."""
+    gains = [
+        abs(slope * (float(way @ theta) - shift))
+        for slope in form.pieces.slopes
+        for way, shift in open_ways(form, theta, slope)
+    ]
+    return max(gains, default=0.0)
 
 
 class _Part(NamedTuple):
@@ -129,7 +182,7 @@ def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adver
 
 def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value: float) -> list[_Part]:
     """Mix the answers just below and just above the multiplier so that the budget is just spent."""
-    low, high = _bisect_multiplier(form, theta, intercept)
+    low, high, *_ = _search_multiplier(form, theta, intercept)
     below, above = (best_moves(form, theta, intercept, gamma) for gamma in (low, high))
     spent = [float(form.weights @ moves.distance) for moves in (below, above)]
     if not np.isfinite(spent[0]):  # an open side: what is left of the budget goes far
@@ -169,6 +222,37 @@ def _far_parts(
         distance = distance + form.outcome_cost * np.abs(outcomes)
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
     return [_Part(form.weights - weights, moves), _Part(weights, far)]
+
+
+def value_and_multipliers(
+    form: TransportForm, theta: FloatArray, intercept: float
+) -> tuple[float, tuple[float, ...]]:
+    """Return the worst case of a policy, and multipliers whose moves together attain it."""
+    if form.radius == 0.0 or form.dual_norm(theta) == 0.0:
+        return form.mean_cost(form.residuals(theta, intercept)), ()
+    if not form.boxed:
+        value, gamma = worst_value(form, theta, intercept)
+        return value, (gamma,) if form.order == 2 else ()
+    found = _search_multiplier(form, theta, intercept)
+    return found.value, (found.low, found.high)
+
+
+def open_ways(form: TransportForm, theta: FloatArray, slope: float) -> list[tuple[FloatArray, float]]:
+    """Return the ways by which mass on a line of order 1 gains for ever: contexts, outcomes.
+
+    Each is what a unit of transport moves.
+    """
+    if form.order == 2:
+        return []
+    ways = []
+    way = np.where(open_columns(form, slope * theta), slope * theta, 0.0)
+    norm = float(np.linalg.norm(way))
+    if norm > 0.0:
+        ways.append((way / norm, 0.0))
+    bounds = form.outcome_lower if slope > 0 else form.outcome_upper
+    if form.pull > 0.0 and np.isinf(bounds).all():
+        ways.append((np.zeros_like(theta), -float(np.sign(slope)) * form.pull))
+    return ways
 
 
 def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray, float]:

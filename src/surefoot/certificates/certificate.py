@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm
+from surefoot.ambiguity import AffineForm, Plan
 from surefoot.io import register
 from surefoot.typing import FloatArray
 
@@ -52,7 +52,7 @@ def relative_gap(upper: float, lower: float, floor: float) -> float:
 def certify(
     forms: Sequence[AffineForm],
     policies: Sequence[tuple[FloatArray, float]],
-    slopes: Sequence[FloatArray],
+    slopes: Sequence[FloatArray | Plan],
 ) -> Certificate:
     """Certify an affine policy, product by product.
 
@@ -63,7 +63,7 @@ def certify(
     policies
         (theta, intercept) of each product, in the units of its form.
     slopes
-        For each product, slopes for the lower bound.
+        For each product, slopes for the lower bound, or a plan of the adversary.
     """
     products = list(zip(forms, policies, slopes, strict=True))
     upper = sum(form.worst_value(*policy)[0] * form.value_unit for form, policy, _ in products)

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity import Adversary, AffineForm, Geometry, WassersteinForm
+from surefoot.ambiguity import Adversary, AffineForm, Geometry, Plan, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS, affine_steps
 from surefoot.engines.arrangement import Arrangement
+from surefoot.engines.canonical import lopsided
+from surefoot.engines.cutting_planes import CuttingPlaneRun, small_program
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.open_set import open_steps
 from surefoot.engines.primal_dual import PrimalDualRun
@@ -46,6 +48,9 @@ CHUNK_NUMBERS = 2**20
 # behind the bound is plain DA-SGD, whose gap falls like 1/sqrt(steps).
 DUAL_SHARE, PLAIN_SHARE, DUAL_GROWTH = 0.1, 0.25, 1.2
 
+# Where a run's own slopes prove too little after so many looks, so many rounds of cutting planes at
+# each further look prove more, up to this share of the tolerance.
+OWN_LOOKS, PROOF_ROUNDS, PROOF_SHARE = 3, 25, 0.1
 # If an error falls like 1/sqrt(steps), all doublings to come gain 2.4 times what the last one
 # gained. A run has stalled if so much, rounded up, would not do, at this many checks in a row and
 # after this many steps for each judging row.
@@ -71,7 +76,7 @@ class Seen(NamedTuple):
     """What a block of steps has to show for a lane: the average policy, and mean slopes of the rows."""
 
     policy: Policy
-    slopes: FloatArray
+    slopes: FloatArray | Plan
 
 
 def why_no_dual(form: AffineForm) -> str | None:
@@ -125,10 +130,19 @@ class Lane:
         movable = form.movable if isinstance(form, WassersteinForm) else np.ones(len(form.scale), bool)
         plain = options.minibatch == 1 and options.inner_steps == 0
         free = self.geometry is not None and not self.geometry.boxed
-        self.arrangement = Arrangement.of(form, movable, rotate=rotate and plain and free)
+        still = self.geometry is not None and self.geometry.radius == 0.0 and lopsided(form)
+        if still:  # no column has a price, so that all are alike
+            movable = np.ones_like(movable)
+        self.arrangement = Arrangement.of(
+            form, movable, rotate=rotate and plain and free, unpriced=still
+        )
+        self.slopes: FloatArray | Plan
         decision, self.slopes = form.constant_order()
         self.policy: Policy = (np.zeros(len(form.scale)), decision if form.intercept else 0.0)
         self.upper, self.lower = form.worst_value(*self.policy)[0], form.lower_bound(self.slopes)
+        # Rows that only judge have a run behind their bound already.
+        self.looks, self.whole = 0, rotate
+        self.behind: CuttingPlaneRun | None = None
 
     @cached_property
     def rows(self) -> FloatArray:
@@ -170,8 +184,30 @@ class Lane:
         if value < self.upper:
             self.upper, self.policy = value, seen.policy
         self.take_slopes(seen.slopes)
+        self.looks += 1
+        if self.looks > OWN_LOOKS and self.gap > TARGET_SHARE * self.options.gap_tol:
+            self._prove()
 
-    def take_slopes(self, slopes: FloatArray) -> None:
+    def _prove(self) -> None:
+        """Go on with the run behind the bound: in a box, slopes of single draws prove little.
+
+        Its policy is never handed out.
+        """
+        if self.options.rough or not self.whole or why_no_dual(self.form) is None:
+            return
+        if not small_program(self.form):
+            return
+        assert isinstance(self.form, WassersteinForm)  # or it had no program
+        if self.behind is None:
+            self.behind = CuttingPlaneRun(self.form)
+        floor, target = self.form.gap_floor, PROOF_SHARE * self.options.gap_tol
+        for _ in range(PROOF_ROUNDS):
+            if relative_gap(self.behind.value, self.lower, floor) <= target:
+                break
+            self.behind.run(np.zeros(1, dtype=np.int64))
+            self.take_slopes(self.behind.slopes)
+
+    def take_slopes(self, slopes: FloatArray | Plan) -> None:
         """Keep slopes that prove more than the best so far."""
         bound = self.form.lower_bound(slopes)
         if bound > self.lower:
@@ -506,7 +542,7 @@ class DualBound:
             self.plain = Lane(lane.form, plain, rotate=True)
             self.state = self.plain.first()
 
-    def tighten(self) -> FloatArray:
+    def tighten(self) -> FloatArray | Plan:
         """Go on with the run, unless the bound is tight enough; return the best slopes."""
         lane = self.lane
         self.least = min(self.least, lane.upper)
@@ -517,6 +553,7 @@ class DualBound:
         first = max(FIRST_PASSES * len(lane.form.outcomes), FIRST_STEPS)
         self.size = first if self.size == 0 else math.ceil(growth * self.size)
         draws = draw_rows(lane.form.weights, self.rng, self.size)
+        slopes: FloatArray | Plan
         if self.run is not None:
             self.run.run(draws)
             policy, slopes = self.run.policy(), self.run.slopes

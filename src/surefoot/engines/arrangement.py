@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.ambiguity import AffineForm
+from surefoot.engines.canonical import orthonormal_map
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 
@@ -26,7 +27,8 @@ class Arrangement:
     n_movable
         How many leading coordinates may move.
     rotation
-        Shape (movable columns, movable coordinates), orthonormal; None where nothing was rotated.
+        Shape (movable columns, movable coordinates), orthonormal unless nothing moves; None where
+        nothing was rotated.
     """
 
     order: IntArray
@@ -35,11 +37,16 @@ class Arrangement:
     rotation: FloatArray | None = None
 
     @classmethod
-    def of(cls, form: AffineForm, movable: BoolArray, *, rotate: bool) -> "Arrangement":
-        """Arrange the columns of a form."""
+    def of(
+        cls, form: AffineForm, movable: BoolArray, *, rotate: bool, unpriced: bool = False
+    ) -> "Arrangement":
+        """Arrange the columns of a form; those without a price, as at radius zero, in a basis."""
         order = np.argsort(~movable, kind="stable")
         mean = form.weights @ form.contexts if form.intercept else np.zeros(len(order))
         plain = cls(order, mean, int(movable.sum()))
+        if rotate and unpriced:
+            basis = orthonormal_map(plain.rows(form.contexts), form.weights)
+            return replace(plain, n_movable=basis.shape[1], rotation=basis)
         if not rotate or len(form.outcomes) >= plain.n_movable:
             return plain
         rows = plain.rows(form.contexts)[:, : plain.n_movable]

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.ambiguity import WassersteinForm
-from surefoot.typing import FloatArray
+from surefoot.ambiguity import AffineForm, WassersteinForm
+from surefoot.typing import BoolArray, FloatArray
 
 # Directions with less than this share of the largest variance are rounding, not data.
 RANK_SHARE = 1e-13
+# A direction of columns without a price whose size is a smaller share of the largest is rounding.
+BASIS_SHARE = 1e-13
 # Steps along a principal axis go with 1/sqrt(variance + this share of the largest variance).
 DAMPING_SHARE = 1e-4
 
@@ -29,6 +31,8 @@ class Canonical:
         Shape (rows, coordinates), C-contiguous.
     n_priced
         How many leading coordinates pay the norm.
+    movable
+        Which columns of the form they came from.
     metric
         Shape (coordinates,): relative step sizes.
     spans_constant
@@ -37,6 +41,7 @@ class Canonical:
 
     rows: FloatArray
     n_priced: int
+    movable: BoolArray
     metric: FloatArray
     spans_constant: bool
     rotation: FloatArray
@@ -48,21 +53,23 @@ class Canonical:
         """Return (theta, intercept) in the columns of the form."""
         priced = self.rotation @ coordinates[: self.n_priced]
         unpriced = self.from_basis @ coordinates[self.n_priced :] - self.projection @ priced
-        theta = np.zeros(len(form.movable))
-        theta[form.movable] = priced
-        theta[~form.movable] = unpriced[int(form.intercept) :]
+        theta = np.zeros(len(self.movable))
+        theta[self.movable] = priced
+        theta[~self.movable] = unpriced[int(form.intercept) :]
         return theta, float(unpriced[0]) if form.intercept else 0.0
 
 
-def canonical(form: WassersteinForm) -> Canonical:
-    """Return the canonical coordinates of a form with free support."""
+def canonical(form: WassersteinForm, *, priced: bool = True) -> Canonical:
+    """Return the canonical coordinates of a form with free support; unpriced ones for radius zero."""
     weights = form.weights
-    free = bool(form.movable.all())
-    movable = form.contexts if free else form.contexts[:, form.movable]
-    raw = form.contexts[:, ~form.movable]
+    # At radius zero no column has a price, so that all of them may be made orthonormal.
+    moving = form.movable if priced or not lopsided(form) else np.zeros_like(form.movable)
+    free = bool(moving.all())
+    movable = form.contexts if free else form.contexts[:, moving]
+    raw = form.contexts[:, ~moving]
     if form.intercept:
         raw = np.column_stack([np.ones(len(raw)), raw])
-    basis, from_basis = _orthonormal(raw, weights)
+    basis, from_basis = _orthonormal(raw, weights, constant=form.intercept)
     projection = from_basis @ ((basis * weights[:, None]).T @ movable)
     if free and form.intercept:  # raw is the constant alone: this is centring
         movable = movable - projection
@@ -77,6 +84,7 @@ def canonical(form: WassersteinForm) -> Canonical:
     return Canonical(
         rows=rows,
         n_priced=len(variances),
+        movable=moving,
         metric=np.concatenate([1.0 / np.sqrt(variances + damping), np.ones(basis.shape[1])]),
         spans_constant=bool(np.abs(basis @ constant - 1.0).max(initial=0.0) < 1e-9)
         and basis.shape[1] > 0,
@@ -87,14 +95,43 @@ def canonical(form: WassersteinForm) -> Canonical:
     )
 
 
-def _orthonormal(raw: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Basis of the column space, orthonormal under the weights, and the map that makes it."""
+def _orthonormal(
+    raw: FloatArray, weights: FloatArray, *, constant: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Basis of the column space, orthonormal under the weights, and the map that makes it.
+
+    Columns are centred (if the first is constant) and count alike, whatever their units.
+    """
     if raw.shape[1] == 0:
         return raw, np.zeros((0, 0))
-    _, sizes, right = np.linalg.svd(raw * np.sqrt(weights)[:, None], full_matrices=False)
-    kept = sizes > sizes[0] * 1e-10
-    from_basis = right[kept].T / sizes[kept]
-    return raw @ from_basis, from_basis
+    mean = weights @ raw * (np.arange(raw.shape[1]) > 0) if constant else np.zeros(raw.shape[1])
+    centred = raw - mean
+    # What centring leaves of a constant column is rounding.
+    centred[:, np.abs(centred).max(axis=0) <= 1e-13 * np.abs(raw).max(axis=0)] = 0.0
+    from_basis = orthonormal_map(centred, weights)
+    basis = centred @ from_basis
+    if constant:
+        from_basis[0] -= mean @ from_basis
+    return basis, from_basis
+
+
+def lopsided(form: AffineForm) -> bool:
+    """Whether some direction of the columns varies so much less than others that steps would crawl."""
+    centre = form.weights @ form.contexts if form.intercept else 0.0
+    columns = (form.contexts - centre) * np.sqrt(form.weights)[:, None]
+    sizes = np.linalg.svd(columns, compute_uv=False)
+    sizes = sizes[sizes > BASIS_SHARE * sizes.max(initial=0.0)]
+    return bool(len(sizes) and sizes.min() ** 2 < DAMPING_SHARE * sizes.max() ** 2)
+
+
+def orthonormal_map(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the map to a basis of the columns that is orthonormal under the weights."""
+    units = np.sqrt(weights @ columns**2)
+    units = np.where(units > 0.0, units, np.inf)
+    scaled = columns / units * np.sqrt(weights)[:, None]
+    _, sizes, right = np.linalg.svd(scaled, full_matrices=False)
+    kept = sizes > sizes[0] * BASIS_SHARE
+    return np.asarray(right[kept].T / sizes[kept] / units[:, None])
 
 
 def _axes(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:

@@ -36,9 +36,12 @@ class PrimalDualRun:
     steps: int = 0
 
     @classmethod
-    def start(cls, form: WassersteinForm) -> "PrimalDualRun":
-        """Begin at the constant order, with the slopes that go with it."""
-        coordinates = canonical(form)
+    def start(cls, form: WassersteinForm, *, priced: bool | None = None) -> "PrimalDualRun":
+        """Begin at the constant order, with the slopes that go with it.
+
+        A run that will come to other radii than the form's says whether one of them is positive.
+        """
+        coordinates = canonical(form, priced=form.radius > 0.0 if priced is None else priced)
         decision, slopes = form.constant_order()
         theta = np.zeros(coordinates.rows.shape[1])
         if coordinates.spans_constant:

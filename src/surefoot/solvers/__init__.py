@@ -4,6 +4,7 @@ from surefoot.engines.optimizers import SGD, Adam
 from surefoot.solvers.base import Progress, Solution, Solver
 from surefoot.solvers.choice import default_solver
 from surefoot.solvers.convex_program import ConvexProgram
+from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.exact import Exact
 from surefoot.solvers.literal import LiteralDASGD
@@ -15,6 +16,7 @@ __all__ = [
     "SGD",
     "Adam",
     "ConvexProgram",
+    "CuttingPlanes",
     "Exact",
     "LiteralDASGD",
     "PrimalDual",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm
+from surefoot.ambiguity import AffineForm, Plan
 from surefoot.certificates import Certificate, certify
 from surefoot.engines.affine import multiplier_unit
 from surefoot.engines.engine import Parameters
@@ -146,7 +146,7 @@ class ProductAnswer:
     form, theta, intercept
         What was solved, and the policy.
     slopes
-        One for each row, from which the lower bound was computed.
+        One for each row, or a plan of the adversary, from which the lower bound was computed.
     steps
         Steps taken.
     interrupted
@@ -158,7 +158,7 @@ class ProductAnswer:
     form: AffineForm
     theta: FloatArray
     intercept: float
-    slopes: FloatArray
+    slopes: FloatArray | Plan
     steps: int
     interrupted: bool = False
     history: tuple[Progress, ...] = ()

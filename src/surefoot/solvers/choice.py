@@ -1,13 +1,18 @@
 """Which solver runs where the user names none."""
 
-from surefoot.problem import Problem
+from surefoot.engines.cutting_planes import small_program
+from surefoot.problem import Problem, affine_forms
 from surefoot.solvers.base import Solver
+from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 
 
 def default_solver(problem: Problem) -> Solver:
-    """Return the quickest solver that can certify: ``PrimalDual()`` where it can, else ``DASGD()``.
+    """Return the quickest solver that can certify.
+
+    ``PrimalDual()`` for free supports and costs of two lines; elsewhere ``CuttingPlanes()`` for
+    problems of some hundred rows, and ``DASGD()`` for the others.
 
     Examples
     --------
@@ -19,7 +24,12 @@ def default_solver(problem: Problem) -> Solver:
     >>> free, boxed = WassersteinBall(0.1), WassersteinBall(0.1, support=Box(0, 1))
     >>> [type(default_solver(Problem(Newsvendor(1.0, 0.2), Linear(), rows, ball))).__name__
     ...  for ball in (free, boxed)]
-    ['PrimalDual', 'DASGD']
+    ['PrimalDual', 'CuttingPlanes']
     """
     quick = PrimalDual()
-    return quick if quick.why_not(problem) is None else DASGD()
+    if quick.why_not(problem) is None:
+        return quick
+    cuts = CuttingPlanes()
+    if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):
+        return cuts
+    return DASGD()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm
+from surefoot.ambiguity import AffineForm, Plan
 from surefoot.certificates import relative_gap
 from surefoot.engines.affine import FIRST_PASSES, FIRST_STEPS, TARGET_SHARE, draw_rows
 from surefoot.solvers.base import Callback, ProductAnswer, Progress
@@ -21,8 +21,11 @@ from surefoot.typing import FloatArray, IntArray
 class Run(Protocol):
     """Something that takes steps and can be asked where it stands."""
 
-    slopes: FloatArray
     steps: int
+
+    @property
+    def slopes(self) -> FloatArray | Plan:
+        """Slopes of the rows, or a plan of the adversary: what a lower bound is proved from."""
 
     @property
     def form(self) -> AffineForm:
@@ -58,6 +61,7 @@ def run_until(
     """Continue a run until its certified gap is small enough or the blocks are spent."""
     form, unit = run.form, run.form.value_unit
     began, first, floor = time.perf_counter(), run.steps, form.gap_floor
+    slopes: FloatArray | Plan
     decision, slopes = form.constant_order()
     policy = (np.zeros(len(form.scale)), decision if form.intercept else 0.0)
     upper = form.worst_value(*policy)[0]

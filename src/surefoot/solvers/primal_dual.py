@@ -110,7 +110,8 @@ class PrimalDual(AffineSolver):
     ) -> list[ProductAnswer]:
         """Solve one product at several radii, in units of its ball."""
         assert isinstance(form, WassersteinForm)  # or it was refused
-        run, answers = PrimalDualRun.start(form), []
+        run = PrimalDualRun.start(form, priced=max(radii) > 0.0)
+        answers = []
         for radius in radii:
             run.move_to(form.at_radius(float(radius)))
             blocks = draw_blocks(run.form, rng, self.max_steps, self.growth)

@@ -1,0 +1,200 @@
+"""Cutting planes for affine problems of any support: a linear program over moved samples.
+
+For a fixed move of row i to (x', y') at transport cost c, w (theta'x' + t - y') + v - gamma c is linear
+in the policy and the multiplier, and nowhere above the row's worst case. So
+
+    min gamma rho^p + sum_i w_i s_i   with   s_i >= w (theta'x' + t - y') + v - gamma c   for every atom
+
+bounds the best worst case from below, and meets it once the right atoms are there. Each round solves
+the program near the best policy so far and adds the adversary's answer. The program's multipliers are
+masses of the atoms: a plan of the adversary, from which the certificate proves its lower bound.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, hstack
+
+from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
+from surefoot.ambiguity.moves import line_moves
+from surefoot.ambiguity.worst_case import open_ways, value_and_multipliers
+from surefoot.typing import FloatArray, IntArray
+
+# The first program looks this many units of cost away from the constant order.
+FIRST_REACH = 4.0
+# A step that gains this share of what the program promised is taken; after so many that do not, the
+# program looks less far. One that ends at its border and gains looks farther by this factor.
+GAINED, FAILURES, FARTHER = 0.1, 3, 4.0
+# An atom without mass leaves after so many rounds.
+KEPT_ROUNDS = 8
+
+
+# Programs of up to so many numbers for each round are quicker than any other way to a proof.
+SMALL_PROGRAM = 30_000
+
+
+def why_no_cuts(form: AffineForm) -> str | None:
+    """Return why a form has no such program, or None."""
+    if not isinstance(form, WassersteinForm):
+        return f"it needs a Wasserstein ball, got {type(form).__name__}"
+    return "it needs an unsmoothed cost: set smoothing=0" if form.pieces.smoothing > 0.0 else None
+
+
+def small_program(form: AffineForm) -> bool:
+    """Whether a form has a program that is quickly solved."""
+    numbers = form.contexts.size * len(form.pieces.slopes)
+    return why_no_cuts(form) is None and numbers <= SMALL_PROGRAM
+
+
+class _Atoms(NamedTuple):
+    """Moved samples; ``ages`` counts the rounds in which an atom had no mass. See ``Plan``."""
+
+    rows: IntArray
+    lines: IntArray
+    contexts: FloatArray
+    outcomes: FloatArray
+    prices: FloatArray
+    ages: IntArray
+
+    def joined(self, *others: "_Atoms") -> "_Atoms":
+        columns: Any = zip(self, *others, strict=True)
+        return _Atoms(*(np.concatenate(parts) for parts in columns))
+
+    def at(self, kept: IntArray) -> "_Atoms":
+        columns: Any = self
+        return _Atoms(*(part[kept] for part in columns))
+
+
+class CuttingPlaneRun:
+    """A run that adds the adversary's answers to a linear program, round by round."""
+
+    def __init__(self, form: WassersteinForm) -> None:
+        self.form, self.steps = form, 0
+        decision, slopes = form.constant_order()
+        self.slopes: FloatArray | Plan = slopes
+        mean = form.weights @ form.contexts
+        self.centre = mean if form.intercept else np.zeros_like(mean)
+        apart = form.contexts - self.centre
+        # Parameters count in what they add to costs, by the rows or by the moves, in any units.
+        moves = np.where(form.movable, form.radius, 0.0)
+        self.sizes = np.sqrt(form.weights @ apart**2 + moves**2)
+        self.sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
+        cost = form.mean_cost(decision - form.outcomes) - min(form.pieces.least, 0.0)
+        self.reach = FIRST_REACH * (cost / form.pieces.steepest or 1.0)
+        self.best = np.zeros(len(self.sizes)), decision if form.intercept else 0.0
+        self.failures = 0
+        self.value, gammas = value_and_multipliers(form, *self._plain(self.best))
+        self.atoms = self._answers(self._plain(self.best)[0], gammas, still=True)
+
+    def policy(self) -> tuple[FloatArray, float]:
+        """Return (theta, intercept) of the best policy so far."""
+        return self._plain(self.best)
+
+    def run(self, draws: IntArray) -> None:
+        """Take one round for each entry of ``draws``."""
+        for _ in draws:
+            self.steps += 1
+            if not self._round():
+                break
+
+    def _plain(self, policy: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
+        theta = policy[0] / self.sizes
+        return theta, float(policy[1] - self.centre @ theta)
+
+    def _answers(self, theta: FloatArray, gammas: tuple[float, ...], *, still: bool = False) -> _Atoms:
+        """Return the adversary's moves of every row on every line, at some multipliers."""
+        form, n = self.form, len(self.form.weights)
+        parts = []
+        every, none = np.arange(n), np.zeros(n, dtype=np.int64)
+        for line, slope in enumerate(form.pieces.slopes):
+            lines = np.full(n, line)
+            if still:
+                nothing = np.zeros(n)
+                parts.append(_Atoms(every, lines, np.zeros_like(form.contexts), nothing, nothing, none))
+            for gamma in gammas:
+                contexts, outcomes, prices = line_moves(form, theta, slope, gamma)
+                moved = np.isfinite(prices) & (prices > 0.0)
+                parts.append(
+                    _Atoms(every, lines, contexts, outcomes, prices, none).at(np.flatnonzero(moved))
+                )
+            for context, outcome in open_ways(form, theta, slope):
+                parts.append(
+                    _Atoms(
+                        np.array([-1]), np.array([line]), context[None, :], np.array([outcome]),
+                        np.ones(1), np.zeros(1, dtype=np.int64),
+                    )
+                )  # fmt: skip
+        empty = _Atoms(every, none, form.contexts, form.outcomes, form.weights, none).at(none[:0])
+        return empty.joined(*parts)
+
+    def _round(self) -> bool:
+        """Solve the program, try its policy, and add the adversary's answer; False if it failed."""
+        form = self.form
+        solved = self._program()
+        if solved is None:
+            self.reach *= 0.25
+            self.failures += 1
+            return self.failures < 10
+        policy, promised, masses = solved
+        self.slopes = Plan(
+            self.atoms.rows, self.atoms.lines, masses, self.atoms.contexts, self.atoms.outcomes
+        )
+        theta, intercept = self._plain(policy)
+        value, gammas = value_and_multipliers(form, theta, intercept)
+        far = max(
+            float(np.abs(policy[0] - self.best[0]).max(initial=0.0)), abs(policy[1] - self.best[1])
+        )
+        if self.value - value >= GAINED * (self.value - promised):
+            if far >= 0.99 * self.reach:
+                self.reach *= FARTHER
+            self.failures = 0
+        else:
+            self.failures += 1
+            if self.failures >= FAILURES:
+                self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
+        if value < self.value:
+            self.best, self.value = policy, value
+        ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
+        stays = self.atoms.prices == 0.0
+        kept = self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
+        self.atoms = kept.joined(self._answers(theta, gammas))
+        return True
+
+    def _program(self) -> tuple[tuple[FloatArray, float], float, FloatArray] | None:
+        """Return the best policy for the atoms within reach, what it would cost, and their masses."""
+        form, atoms = self.form, self.atoms
+        n, s, m = len(form.weights), len(self.sizes), len(atoms.rows)
+        w = np.array(form.pieces.slopes)[atoms.lines]
+        v = np.array(form.pieces.intercepts)[atoms.lines]
+        gone = atoms.rows < 0
+        at = np.where(gone[:, None], 0.0, form.contexts[atoms.rows] - self.centre) + atoms.contexts
+        y = np.where(gone, 0.0, form.outcomes[atoms.rows]) + atoms.outcomes
+        unit = form.budget or 1.0
+        # Columns: theta, t, gamma times budget, s. Prices are shares of the budget.
+        dense = np.column_stack(
+            [w[:, None] * at / self.sizes, np.where(gone, 0.0, w), -atoms.prices / unit]
+        )
+        right = w * y - np.where(gone, 0.0, v)
+        size = np.maximum(np.abs(dense).max(axis=1), 1.0)
+        held = np.flatnonzero(~gone)
+        levels = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
+        matrix = hstack([csr_array(dense / size[:, None]), levels], format="csr")
+        objective = np.concatenate([np.zeros(s + 1), [1.0], form.weights])
+        centre = np.append(self.best[0], self.best[1])
+        reach = np.append(np.full(s, self.reach), self.reach if form.intercept else 0.0)
+        bounds = [
+            *zip(centre - reach, centre + reach, strict=True),
+            (0.0, None),
+            *([(None, None)] * n),
+        ]
+        found = linprog(
+            objective, A_ub=matrix, b_ub=right / size, bounds=bounds,
+            method="highs",
+        )  # fmt: skip
+        if found.status != 0:
+            return None
+        masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
+        masses = np.where(gone, masses * atoms.prices, masses)
+        policy = found.x[:s], float(found.x[s])
+        return policy, float(found.fun), masses
