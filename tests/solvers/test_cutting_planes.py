@@ -26,6 +26,8 @@ CASES = {
     "tiers, box": {"cost": TIERS, "support": "closed", "outcome_cost": 2.0},
     "no intercept": {"support": "closed", "intercept": False},
     "two lines": {},
+    "tiers, radius 0": {"cost": TIERS, "radius": 0.0, "outcome_cost": 2.0},
+    "tiers, radius 0, box": {"cost": TIERS, "radius": 0.0, "support": "open"},
 }
 
 

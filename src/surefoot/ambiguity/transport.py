@@ -36,11 +36,14 @@ class TransportForm(AffineRows):
     outcome_lower: FloatArray
     outcome_upper: FloatArray
 
-    @cached_property
+    @property
     def boxed(self) -> bool:
         """Whether the support stops the adversary anywhere; at radius zero there is none to stop."""
-        if self.radius == 0.0:
-            return False
+        return self.radius > 0.0 and self.supported
+
+    @cached_property
+    def supported(self) -> bool:
+        """Whether the support would stop an adversary of some radius."""
         held = (
             np.isfinite(self.lower[self.movable]).any() or np.isfinite(self.upper[self.movable]).any()
         )
@@ -93,7 +96,7 @@ class TransportForm(AffineRows):
         outcomes move: sqrt(||theta||^2 + pull) is flat at theta = 0.
         """
         still = (self.movable | (np.ptp(self.contexts, axis=0) == 0.0)).all()
-        return bool(still and self.intercept and not self.boxed and self.pull == 0.0)
+        return bool(still and self.intercept and not self.supported and self.pull == 0.0)
 
     @property
     def geometry(self) -> Geometry:

@@ -242,7 +242,7 @@ def open_ways(form: TransportForm, theta: FloatArray, slope: float) -> list[tupl
 
     Each is what a unit of transport moves.
     """
-    if form.order == 2:
+    if form.order == 2 or form.radius == 0.0:
         return []
     ways = []
     way = np.where(open_columns(form, slope * theta), slope * theta, 0.0)
