@@ -40,7 +40,8 @@ def sample(n, d, seed=0, theta_norm=2.0):
 def problem_of(X, y, **options):
     intercept = options.pop("intercept", True)
     cost = options.pop("cost", Newsvendor(B, H))
-    return Problem(cost, Linear(intercept=intercept), Empirical(X, y), WassersteinBall(0.0, **options))
+    rows = Empirical(X, y, options.pop("weights", None))
+    return Problem(cost, Linear(intercept=intercept), rows, WassersteinBall(0.0, **options))
 
 
 def form_of(problem):
@@ -178,6 +179,39 @@ class TestProfile:
         assert ruled_radius("profile", problem, seed=3) == ruled_radius("profile", problem, seed=3)
         assert ruled_radius("profile", problem, seed=3) != ruled_radius("profile", problem, seed=4)
 
+    @pytest.mark.parametrize("order", [1, 2])
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_a_weight_of_two_is_the_row_twice(self, order, intercept):
+        X, y, _ = sample(20, 2)
+        counts = np.arange(20) % 3 + 1
+        options = {"order": order, "intercept": intercept}
+        once = problem_of(X, y, weights=counts, **options)
+        repeated = problem_of(np.repeat(X, counts, axis=0), np.repeat(y, counts), **options)
+        rules = [ruled_radius("profile", problem) for problem in (once, repeated)]
+        assert rules[0] == rules[1]
+        fewer = ruled_radius("profile", problem_of(X, y, **options)).radius
+        assert rules[0].radius == pytest.approx(fewer / math.sqrt(2), rel=0.15)
+
+    def test_other_weights_are_no_counts(self):
+        X, y, _ = sample(20, 2)
+        plain = ruled_radius("profile", problem_of(X, y)).radius
+        assert ruled_radius("profile", problem_of(X, y, weights=np.full(20, 0.5))).radius == plain
+
+    def test_repeated_rows_have_the_normal_limit_of_the_same_law(self):
+        X, y, _ = sample(NORMAL_FROM + 1, 2)
+        counts = np.arange(len(y)) % 3 + 1.0
+        product = form_of(problem_of(X, y, weights=counts))
+        limit = profile_distances(product, 4000, rng_for(0, "limit"), counts)
+        covered = rng_for(1, "u").binomial(counts.astype(int), B / (B + H), (1000, len(y))) / counts
+        assert np.quantile(limit, [0.5, 0.95]) == pytest.approx(
+            np.quantile(score_distance(product, covered * (B + H) - B), [0.5, 0.95]), rel=0.08
+        )
+
+    def test_it_says_that_compatibility_is_for_many_rows(self):
+        statement = ruled_radius("profile", problem_of(*sample(20, 1)[:2])).statement
+        assert "for many rows" in statement
+        assert "20 rows" in statement
+
     def test_few_draws_still_reach_the_confidence(self):
         rule = ruled_radius("profile", problem_of(*sample(40, 3)[:2]), confidence=0.99, draws=1)
         draws = profile_distances(
@@ -189,6 +223,14 @@ class TestProfile:
 
 
 class TestPaper:
+    def test_a_weight_of_two_is_the_row_twice(self):
+        X, y, _ = sample(40, 4)
+        counts = np.arange(40) % 3 + 1
+        once = ruled_radius("paper", problem_of(X, y, weights=counts))
+        twice = ruled_radius("paper", problem_of(np.repeat(X, counts, axis=0), np.repeat(y, counts)))
+        assert once.radius == pytest.approx(twice.radius)
+        assert once.warnings == twice.warnings
+
     def test_is_the_corollary_as_printed(self):
         X, y, _ = sample(50, 3)
         problem = problem_of(X, y)

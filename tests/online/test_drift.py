@@ -150,3 +150,9 @@ def test_a_restart_keeps_parameters_and_lengthens_steps():
     assert (before["clock"], after["clock"]) == (300.0, 30.0)
     squares = [arrays["numbers"]["squares"][0] for arrays in (before, after)]
     assert squares[1] == pytest.approx(0.1 * squares[0])
+
+
+@pytest.mark.parametrize("delta", [1.0, 2.0])
+def test_a_confidence_of_adwin_beyond_one_is_refused(delta):
+    with pytest.raises(InvalidInputError, match=f"^delta must be < 1, got {delta}."):
+        ADWIN(delta=delta)

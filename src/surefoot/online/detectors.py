@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from surefoot.exceptions import InvalidTypeError, MissingExtraError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
 from surefoot.validation import check_flag, check_integer, check_number
 
 # A watch of river's keeps at most this many costs: it is rebuilt from them, as it cannot be saved.
@@ -173,7 +173,10 @@ class ADWIN(Detector):
 
     def __post_init__(self) -> None:
         """Check the option."""
-        object.__setattr__(self, "delta", check_number("delta", self.delta, above=0))
+        delta = check_number("delta", self.delta, above=0)
+        if not delta < 1.0:  # a probability
+            raise InvalidInputError(f"delta must be < 1, got {delta}.")
+        object.__setattr__(self, "delta", delta)
 
     def start(self) -> Watch:
         """Return the test before its first cost."""
