@@ -40,7 +40,7 @@ GROUPS = (
     "own units, order 1", "own units, order 2",
 )  # fmt: skip
 GENERAL = "general engine"
-SAVE_EVERY = 100
+SAVE_EVERY = 40
 # One problem in so many goes to the general engine.
 GENERAL_SHARE = 40
 # A tenth of the steps that DASGD would take by itself: what they do not settle, more rarely do.
@@ -199,9 +199,9 @@ def judge(number):
         missing = (f"no oracle: {error}",)
         return Verdict(number, group, name, ", ".join(traits), *end, math.nan, certificate.gap, missing)
     # Terms that cancel leave rounding of their own size, not of the sum's.
-    size = max(abs(worst), abs(best), question.constant_cost())
+    size = max(abs(worst), abs(best), abs(question.constant_cost()))
     slack = ROUNDING * size
-    base = max(best, 0.01 * question.constant_cost(), slack)
+    base = max(best, question.scale(), slack)
     true_gap = max(worst - best, 0.0) / base
     proved = certificate.kind != "estimate"
     if proved and certificate.upper < worst - slack:

@@ -44,6 +44,15 @@ class Question:
         residuals = np.asarray(decisions - self.outcomes)
         return (self.slopes * residuals[:, None] + self.levels).max(axis=1)
 
+    def scale(self):
+        """What a gap is measured in at least: a hundredth of what the best constant decision costs.
+
+        Of a profit, it is what that costs beyond the best that can happen.
+        """
+        kinks = -np.diff(self.levels) / np.diff(self.slopes)
+        least = float((self.slopes * kinks[:, None] + self.levels).max(axis=1).min())
+        return 0.01 * (self.constant_cost() - min(least, 0.0))
+
     def constant_cost(self):
         """Expected cost of the best constant decision: it lies where a row meets a kink."""
         kinks = -np.diff(self.levels) / np.diff(self.slopes)

@@ -189,15 +189,17 @@ class Lane:
             self._prove()
 
     def _prove(self) -> None:
-        """Go on with the run behind the bound: in a box, slopes of single draws prove little.
+        """Go on with the run behind the bound: where slopes of single draws prove little.
 
         Its policy is never handed out.
         """
-        if self.options.rough or not self.whole or why_no_dual(self.form) is None:
-            return
-        if not small_program(self.form):
+        if self.options.rough or not self.whole or not small_program(self.form):
             return
         assert isinstance(self.form, WassersteinForm)  # or it had no program
+        # Order 1 prices ||theta|| only above 1/kappa, and slopes of draws jump where it meets that.
+        jumps = self.form.order == 1 and self.form.pull > 0.0
+        if why_no_dual(self.form) is None and not jumps:
+            return
         if self.behind is None:
             self.behind = CuttingPlaneRun(self.form)
         floor, target = self.form.gap_floor, PROOF_SHARE * self.options.gap_tol
