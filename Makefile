@@ -10,7 +10,7 @@ help:
 	@echo "make test   run every test"
 	@echo "make lint   style, types and import layers"
 	@echo "make bench  rerun the benchmarks (minutes to hours; results go to benchmarks/results)"
-	@echo "make attack  2,000 hostile problems against independent convex programs (half an hour)"
+	@echo "make attack  2,000 hostile problems against independent convex programs (about 40 minutes)"
 	@echo "make docs   build the documentation into site/"
 	@echo "make reproduce  the paper's experiments in their quick form (about a minute)"
 

@@ -43,7 +43,7 @@ GENERAL = "general engine"
 SAVE_EVERY = 40
 # One problem in so many goes to the general engine.
 GENERAL_SHARE = 40
-# A tenth of the steps that DASGD would take by itself: what they do not settle, more rarely do.
+# A tenth of the steps that DASGD would take by itself, so that a sweep ends: its count is pessimistic.
 SOLVERS = (None, DASGD(max_steps=5_000_000), PrimalDual(), Exact())
 
 
