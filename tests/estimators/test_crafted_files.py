@@ -10,6 +10,7 @@ import pytest
 
 from surefoot import DASGD, PreparedPolicy, RobustNewsvendor, RobustPolicy, WassersteinBall, load
 from surefoot.costs import Newsvendor
+from surefoot.forecasts import Forecaster
 from surefoot.policies import MLP, Linear, RandomFourier
 from tests.io.forging import edit, refused
 
@@ -37,7 +38,8 @@ def files(tmp_path_factory):
     named = pd.DataFrame(X, columns=["a", "b", "c"])
     models = {
         "plain": RobustNewsvendor(radius=0.1).fit(named, y),
-        "forecast": RobustNewsvendor().fit(X, y),
+        "forecast": RobustNewsvendor(nominal=Forecaster()).fit(X, y),
+        "ensemble": RobustNewsvendor().fit(X, y),
         "frozen": RobustNewsvendor(frozen=(1,)).fit(X, y),
         "two": RobustNewsvendor(radius=0.1).fit(X, both),
         "fourier": RobustPolicy(COST, Linear(features=RandomFourier(5)), ball=WassersteinBall(0.1)).fit(
@@ -142,7 +144,18 @@ def deep(depth):
     return value
 
 
+LEAVES = f"{FORECAST}/members/3"
 CRAFTED = {
+    # ensembles
+    "members of other columns": ("ensemble", in_part(f"{FORECAST}/least", lambda a: a[:-1])),
+    "a member less": ("ensemble", in_part(f"{FORECAST}/weights", lambda a: a[:-1])),
+    "weights with NaN": ("ensemble", in_part(f"{FORECAST}/weights", set_entry(0, np.nan))),
+    "limits the wrong way round": ("ensemble", in_part(f"{FORECAST}/least", set_entry(0, 1e9))),
+    "a Box for a member": ("ensemble", put(f"{FORECAST}/members/1", box)),
+    "a logarithm beyond all numbers": ("ensemble", put(f"{FORECAST}/members/1/most", 1e9)),
+    "a leaf beyond the samples": ("ensemble", in_part(f"{LEAVES}/leaf", lambda a: a + 10**6)),
+    "samples with NaN": ("ensemble", in_part(f"{LEAVES}/samples", lambda a: a * np.nan)),
+    "a quantile of two": ("ensemble", put(f"{LEAVES}/quantile", 2.0)),
     # trees
     "trees in a circle": ("forecast", tree_change(below=(1, 0), above=(1, 0))),
     "trees in a circle that zeros do not meet": ("forecast", unvisited(above=0)),

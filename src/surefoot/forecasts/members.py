@@ -36,6 +36,11 @@ class Level:
         check_instance("forecast", self.forecast, Forecast, "a Forecast")
         check_number("constant", self.constant)
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return len(self.forecast.theta)
+
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row."""
         return self.forecast(contexts) + self.constant
@@ -61,6 +66,11 @@ class Exponential:
             check_number(name, getattr(self, name))
         check_number("most", self.most, at_most=700.0)
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return len(self.forecast.theta)
+
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row."""
         logs = np.minimum(self.forecast(contexts) + self.constant, self.most)
@@ -85,9 +95,15 @@ class Spreading:
         """Check the parts."""
         for name in ("forecast", "size"):
             check_instance(name, getattr(self, name), Forecast, "a Forecast")
+        check_array("size", self.size.theta, self.forecast.theta.shape)
         for name in ("factor", "least"):
             check_number(name, getattr(self, name))
         check_number("most", self.most, at_most=700.0)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return len(self.forecast.theta)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row."""
@@ -134,6 +150,11 @@ class LeafQuantile:
         if self.leaf.min(initial=0) < 0 or self.leaf.max(initial=0) >= len(self.samples):
             raise InvalidInputError("leaf must name a row of samples, got others.")
         check_number("quantile", self.quantile, at_least=0, at_most=1)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return len(self.mean)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row."""

@@ -1,6 +1,5 @@
 """An average of members, which keeps to contexts and decisions like those seen."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,7 @@ from surefoot.io import register
 from surefoot.typing import BoolArray, FloatArray
 from surefoot.validation import check_array, check_instance, check_number
 
-Member = Callable[[FloatArray], FloatArray]
-KINDS = Level | Exponential | Spreading | LeafQuantile
+Member = Level | Exponential | Spreading | LeafQuantile
 
 
 @register
@@ -40,7 +38,11 @@ class Stack:
     def __post_init__(self) -> None:
         """Check that the parts fit."""
         for member in self.members:
-            check_instance("members", member, KINDS, "a member of an ensemble")
+            check_instance("members", member, Member, "a member of an ensemble")
+            if member.n_columns != len(self.least):
+                raise InvalidInputError(
+                    f"members must read {len(self.least)} columns, got {member.n_columns}."
+                )
         check_array("weights", self.weights, (len(self.members),))
         for name in ("least", "most"):
             check_array(name, getattr(self, name), (len(self.least),))
