@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from surefoot import DASGD, Box, Problem, WassersteinBall
 from surefoot.certificates import move_distances
-from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Quadratic
+from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.engines.autodiff import Autodiff
 from surefoot.engines.choice import resume_stream
 from surefoot.engines.engine import Options
@@ -335,6 +335,34 @@ def test_a_cost_that_is_never_a_number_is_refused(radius):
     cost = CustomCost(lambda z, y: jnp.sum(z) + jnp.sum(jnp.sqrt(1.5 - y)) * jnp.sum(z))
     with pytest.raises(InvalidInputError, match=r"must (be|have a) finite.* got NaN or infinity"):
         DASGD(max_steps=1).solve(describe(cost, radius=radius))
+
+
+@pytest.mark.parametrize("policy", [Linear(), MLP((8,))], ids=["linear", "network"])
+@pytest.mark.parametrize("radius", [0.0, 0.1])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_cost_without_a_lower_bound_is_refused(power, radius, policy):
+    cost = CustomCost(lambda z, y: jnp.sum(z * y) if power == 1 else -jnp.sum((z - y) ** 2))
+    with pytest.raises(
+        UnboundedProblemError, match=r"must have a lower bound .*, got -\d.*(sign|limits)"
+    ):
+        solve(describe(cost, policy, radius))
+
+
+def test_a_cost_that_pays_but_has_a_bound_is_solved():
+    # Minus a profit: below zero, but not without end.
+    for cost in (Pricing(2.0, 0.5), CustomCost(lambda z, y: jnp.sum((z - y) ** 2 - 50.0))):
+        assert np.isfinite(solve(describe(cost, radius=0.05), max_steps=250).certificate.upper)
+    limited = describe(CustomCost(lambda z, y: jnp.sum(z * y)), Linear(decisions=Box(0.0, 9.0)))
+    assert np.isfinite(solve(limited, max_steps=250).certificate.upper)
+
+
+@pytest.mark.parametrize("policy", [Linear(), MLP((8,))], ids=["linear", "network"])
+@pytest.mark.parametrize("cost", [COST, Quadratic()], ids=["newsvendor", "quadratic"])
+def test_numbers_too_large_to_square_are_refused_by_name(cost, policy):
+    with pytest.raises(
+        InvalidInputError, match=r"^y must lie within \+-1e\+100, got 5.*e\+200: choose"
+    ):
+        solve(describe(cost, policy, scale_y=1e200))
 
 
 # What is refused before any work

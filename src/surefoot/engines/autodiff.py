@@ -60,6 +60,9 @@ POWER_SLACK = 0.25
 RESTART_SHARE = 0.01
 # The longest move that is tried as a start, in radii and in the columns' spread: the longer counts.
 FAR_RADII, FAR_SPREADS = 64.0, 32.0
+# A cost without a floor falls for ever if it does at parameters so many and then so many times those
+# found, by more than this many times its size.
+BOTTOMLESS, BOTTOMLESS_DROP = (1e3, 1e6), 10.0
 # Rehearsals take this share of the steps of a fit.
 ROUGH_SHARE = 0.5
 # Radii to choose from, in units of the columns' spread.
@@ -528,10 +531,44 @@ class Autodiff(Engine):
             for trained in self.candidates(state):
                 value = _finite_or_worse(self.judge_policies(state, trained, last=True).value)
                 self.best = self._better(self.best, _Best(value, trained))
+        self._refuse_bottomless(state)
         judged = self.judge_policies(state, self.best.trained, whole=True)
         shares = self.non_concave(judged)
         steps = np.asarray(state.steps, dtype=int)
         return [self._answer(judged, k, float(share), int(steps[k])) for k, share in enumerate(shares)]
+
+    def _refuse_bottomless(self, state: Any) -> None:
+        """Raise if the worst case falls without end as the policy that was found is scaled up.
+
+        Scaled parameters are a policy of the same family, so this is no guess about other policies.
+        """
+        assert self.best is not None
+        first = self.forms[0]
+        if np.isfinite(first.cost.floor(first.outcomes.shape[1])):
+            return
+        values = [self._judged_scaled(state, factor) for factor in (1.0, *BOTTOMLESS)]
+        size = np.maximum(np.abs(values[0]), 1e-300)
+        falls = np.isneginf(values[0]) | np.isneginf(values[-1])
+        with np.errstate(invalid="ignore"):
+            drops = -np.diff(values, axis=0)
+            falls |= (drops[0] > BOTTOMLESS_DROP * size) & (drops[1] > BOTTOMLESS_DROP * drops[0])
+        if falls.any():
+            least = float(np.asarray(values)[:, falls].min())
+            raise UnboundedProblemError(
+                "The worst-case expected cost must have a lower bound over the policies, got "
+                f"{least:.3g}, and less for larger decisions: check the sign of the cost, or give the "
+                "policy limits (decisions=)."
+            )
+
+    def _judged_scaled(self, state: Any, factor: float) -> FloatArray:
+        """Return the judged value of the best policies with parameters so many times as large."""
+        assert self.best is not None
+        trained = dict(self.best.trained)
+        trained["policy"] = self.engine.jax.tree.map(lambda leaf: factor * leaf, trained["policy"])
+        try:
+            return np.asarray(self.judge_policies(state, trained).value)
+        except UnboundedProblemError:  # from above: that is another question
+            return np.full(len(self.forms), np.inf)
 
     def _unjudged(self, state: Any, number: int) -> Answer:
         """Return where a rehearsal stands, of which nobody asks how good it is."""
