@@ -244,7 +244,8 @@ class Carry(NamedTuple):
 class StreamRows(NamedTuple):
     """Rows with their running numbers; each array has a leading axis of rows.
 
-    ``share`` is the row's weight in the average, ``keep`` what is kept of the sums before it.
+    ``mean``, ``spread`` and ``unit`` are the policy's units at its time, ``share`` is the row's weight
+    in the average, ``keep`` what is kept of the sums before it.
     """
 
     context: Array
@@ -252,6 +253,9 @@ class StreamRows(NamedTuple):
     radius: Array
     scale: Array
     movable: Array
+    mean: Array
+    spread: Array
+    unit: Array
     share: Array
     keep: Array
 
@@ -270,10 +274,11 @@ def follow(
     """Take one step for each row; return the decision before it was learned, too."""
 
     def one(carry: Carry, row: StreamRows) -> tuple[Carry, tuple[Array, Info]]:
-        decision = method.policy.evaluate(carry.average["policy"], arena.units, row.context, jnp)
+        units = {**arena.units, "mean": row.mean, "spread": row.spread, "unit": row.unit}
+        decision = method.policy.evaluate(carry.average["policy"], units, row.context, jnp)
         inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
         here = arena._replace(
-            radius=row.radius, scale=row.scale, inside=inside, total_steps=jnp.ones(())
+            radius=row.radius, scale=row.scale, inside=inside, units=units, total_steps=jnp.ones(())
         )
         state, info = update(method, here, forget(carry.state, row.keep), (row.context, row.outcome))
         average = jax.tree.map(
