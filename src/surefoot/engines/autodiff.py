@@ -63,6 +63,8 @@ FAR_RADII, FAR_SPREADS = 64.0, 32.0
 # A cost without a floor falls for ever if it does at parameters so many and then so many times those
 # found, by more than this many times its size.
 BOTTOMLESS, BOTTOMLESS_DROP = (1e3, 1e6), 10.0
+# Rows are split in two only where more than this share of the budget would be left unspent.
+UNSPENT = 0.005
 # Rehearsals take this share of the steps of a fit.
 ROUGH_SHARE = 0.5
 # Radii to choose from, in units of the columns' spread.
@@ -496,12 +498,15 @@ class Autodiff(Engine):
             stays = near._replace(contexts=here[0], outcomes=here[1], distances=0.0 * near.distances)
             near, far = stays._replace(transport_cost=np.zeros(1)), near
         spent, more = float(near.transport_cost[0]), float(far.transport_cost[0])
-        if not np.isfinite(more) or more <= spent:
+        if not np.isfinite(more) or more <= spent or spent >= (1.0 - UNSPENT) * budget:
+            return near
+        # Rows that go to nearly the same place at both multipliers stay whole.
+        between = move_distances(form, far.contexts - near.contexts, far.outcomes - near.outcomes)
+        apart = between > 0.1**form.order * budget
+        more = spent + float(far.weights[apart] @ (far.distances - near.distances)[apart])
+        if more <= spent:
             return near
         share = min(1.0, (budget - spent) / (more - spent))
-        apart = (near.contexts != far.contexts).any(axis=1) | (near.outcomes != far.outcomes).any(
-            axis=1
-        )
         weights = np.concatenate(
             [np.where(apart, 1.0 - share, 1.0) * near.weights, share * far.weights[apart]]
         )
