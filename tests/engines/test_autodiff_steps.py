@@ -85,9 +85,10 @@ def step_together(pairs, marks, **options):
 
 @pytest.mark.parametrize("frozen", [(), (1, 3)], ids=["free", "frozen"])
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("order", [1, 2])
-def test_it_agrees_with_the_compiled_engine_step_by_step(pairs, order, intercept, frozen):
-    step_together(pairs, (1, 2, 10, 500), order=order, intercept=intercept, frozen=frozen)
+def test_it_agrees_with_the_compiled_engine_step_by_step(pairs, intercept, frozen):
+    # Of order 1 the engines take different ways: the compiled one has the exact move, and its literal
+    # steps are the paper's, which shrink first and clip then.
+    step_together(pairs, (1, 2, 10, 500), order=2, intercept=intercept, frozen=frozen)
 
 
 # Derivatives against finite differences

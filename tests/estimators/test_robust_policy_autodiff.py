@@ -90,14 +90,16 @@ def test_the_adversarial_sample_lies_in_the_ball(model, pairs):
     for radius in (0.0, 0.05, 0.1, 0.5):
         worst = model.worst_case(X, y, radius=radius)
         assert worst.transport_cost[0] <= radius**2 * (1 + 1e-6)
-        moves = (worst.contexts - X) / model.scale_
+        moves = (worst.contexts - X[worst.rows]) / model.scale_
         np.testing.assert_allclose((moves**2).sum(axis=1), worst.distances, atol=1e-12)
         assert worst.weights @ worst.distances == pytest.approx(worst.transport_cost[0])
-        realised = COST.evaluate(model.predict(worst.contexts)[:, None], worst.outcomes[:, None]).mean()
+        decisions = model.predict(worst.contexts)[:, None]
+        realised = worst.weights @ COST.evaluate(decisions, worst.outcomes[:, None])
         assert worst.expected_cost == pytest.approx(realised)
         assert model.cost(X, y) - 1e-12 <= worst.expected_cost <= worst.value + 1e-12
-        np.testing.assert_array_equal(worst.outcomes, y)
-        np.testing.assert_array_equal(worst.rows, np.arange(60))
+        np.testing.assert_array_equal(worst.outcomes, y[worst.rows])
+        # Rows may be split, so that the budget is spent; their mass stays.
+        np.testing.assert_allclose(np.bincount(worst.rows, worst.weights), 1 / 60, rtol=1e-9)
         values.append(worst.value)
     assert values[0] == pytest.approx(model.cost(X, y), rel=1e-12)
     assert (np.diff(values) > 0).all()
@@ -151,8 +153,7 @@ def test_a_stream_goes_on_from_a_fit_in_small_steps(model, pairs):
 def test_a_rate_that_fell_to_zero_in_the_fit_does_not_silence_the_stream(pairs):
     X, y = pairs
     solver = DASGD(max_steps=250, optimizer=SGD(0.02, decay=True), gap_tol=10.0)
-    with pytest.warns(ConvergenceWarning):
-        model = RobustPolicy(Quadratic(), Linear(), ball=BALL, solver=solver).fit(X, y)
+    model = RobustPolicy(Quadratic(), Linear(), ball=BALL, solver=solver).fit(X, y)
     model.partial_fit(X[:16], y[:16])
     before = model.predict(X)
     model.partial_fit(X[16:32], y[16:32] + 3.0)

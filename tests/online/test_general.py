@@ -238,3 +238,57 @@ def test_only_fitted_models_are_taken():
     model = RobustNewsvendor(radius=0.1).fit(data.X, data.y)
     with pytest.raises(InvalidInputError, match="at most 3 columns"):
         OnlinePolicy.from_model(model, memory=Memory(columns=3))
+
+
+# First rows that say little of those to come
+
+
+def start_of(kind, rows=1_500):
+    """A linear demand whose first 16 rows hold a slip of the pen, or contexts that hardly vary."""
+    rng = rng_for(0, "online", "first rows")
+    X, noise = rng.normal(size=(rows, 2)), rng.normal(size=rows)
+    if kind == "narrow":
+        X[:16] *= 1e-3
+    y = 10.0 + X @ [2.0, -1.0] + 0.5 * noise
+    if kind == "outlier":
+        y[5] = 9_999.0
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("policy", "cost"),
+    [(BENT, COST), (MLP((8,)), Quadratic()), (Linear(), Quadratic())],
+    ids=["max affine", "network", "linear"],
+)
+def test_the_first_rows_do_not_decide_over_all_that_follow(policy, cost):
+    costs = {}
+    for kind in ("plain", "outlier", "narrow"):
+        online = OnlinePolicy(cost, policy=policy, ball=WassersteinBall(0.05))
+        online.partial_fit(*start_of(kind))
+        X, y = start_of("plain", 3_000)
+        decisions = np.asarray(online.decide(X[1_500:])).reshape(-1, 1)
+        costs[kind] = cost.evaluate(decisions, y[1_500:, None]).mean()
+    assert costs["outlier"] <= 1.2 * costs["plain"]  # 10 to 10,000 times, before
+    assert costs["narrow"] <= 1.5 * costs["plain"]
+
+
+def test_units_that_were_outgrown_are_part_of_the_state():
+    X, y = start_of("narrow", 200)
+    online = OnlinePolicy(COST, policy=BENT, ball=WassersteinBall(0.05))
+    online.partial_fit(X[:100], y[:100])
+    again = OnlinePolicy(COST, policy=BENT, ball=WassersteinBall(0.05))
+    again.load_state_dict(online.state_dict())
+    for one in (online, again):
+        one.partial_fit(X[100:], y[100:])
+    np.testing.assert_array_equal(online.decide(X), again.decide(X))
+
+
+def test_a_stream_from_scratch_starts_where_its_seed_says():
+    X, y = start_of("plain", 40)
+    found = [
+        RobustPolicy(COST, BENT, ball=WassersteinBall(0.05), random_state=seed).partial_fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    first, same, other = (model.predict(X) for model in found)
+    np.testing.assert_array_equal(first, same)
+    assert np.abs(first - other).max() > 1e-6

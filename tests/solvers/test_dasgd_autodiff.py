@@ -14,10 +14,11 @@ from scipy.optimize import minimize
 
 from surefoot import DASGD, Box, Problem, WassersteinBall
 from surefoot.certificates import move_distances
-from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Quadratic
+from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Pricing, Quadratic
 from surefoot.engines.autodiff import Autodiff
 from surefoot.engines.choice import resume_stream
 from surefoot.engines.engine import Options
+from surefoot.engines.multiplier_search import judged_rows
 from surefoot.engines.step_rules import AdaptiveStep
 from surefoot.engines.stream import StreamOptions
 from surefoot.exceptions import (
@@ -122,12 +123,36 @@ def test_empirical_problems_reach_the_closed_form_and_prove_a_bound(path, radius
     moments = moments_of(X, y)
     theta = solution.parameters.theta[:, 0] * X.std(axis=0)
     reached = worst_case(theta, solution.parameters.intercept[0], radius, moments)
-    assert reached <= 1.01 * best_worst_case(radius, moments)
+    best = best_worst_case(radius, moments)
+    assert reached <= 1.01 * best
     assert solution.certificate.kind == "bound"
     assert reached * (1 - 1e-9) <= solution.certificate.upper <= 1.01 * reached
-    assert solution.certificate.lower == 0.0
+    assert 0.99 * best <= solution.certificate.lower <= best * (1 + 1e-6)
     assert "not concave" not in solution.status
-    assert solution.converged is None  # a lower bound of zero is no proof
+    assert solution.converged is True
+    assert "certified gap" in solution.status
+
+
+def test_several_products_under_one_adversary_are_certified():
+    X, y = data()
+    nominal = Empirical(X, np.column_stack([y, 2.0 - 0.5 * y + X[:, 0]]))
+    problem = Problem(Quadratic((1.0, 3.0)), Linear(), nominal, WassersteinBall(0.2, scale=False))
+    solution = solve(problem, max_steps=5_000)
+    # The joint worst case is (1/g-weighted) the top eigenvalue's: bounded by any dual multiplier.
+    theta, t = solution.parameters.theta, solution.parameters.intercept
+    residuals = nominal.contexts @ theta + t - nominal.outcomes
+    W, A = np.diag([1.0, 3.0]), theta.T
+
+    def dual(gamma):
+        inner = W + W @ A @ np.linalg.inv(gamma * np.eye(2) - A.T @ W @ A) @ A.T @ W
+        return gamma * 0.04 + np.einsum("ni,ij,nj->n", residuals, inner, residuals).mean()
+
+    top = np.linalg.eigvalsh(A.T @ W @ A).max()
+    value = min(dual(g) for g in top * (1.0 + np.geomspace(1e-3, 1e3, 2_000)))
+    assert solution.certificate.kind == "bound"
+    assert value * (1 - 1e-6) <= solution.certificate.upper <= 1.01 * value
+    assert solution.converged is bool(solution.certificate.gap <= 0.01)
+    assert 0.9 * value <= solution.certificate.lower <= value
 
 
 def test_the_worst_case_grows_with_the_radius(path):
@@ -248,8 +273,8 @@ def test_a_run_that_has_not_settled_says_so():
     with pytest.warns(
         ConvergenceWarning, match=r"^DASGD ran out of steps after 250 .*: raise max_steps"
     ):
-        solution = DASGD(max_steps=250).solve(describe())
-    assert solution.converged is None
+        solution = DASGD(max_steps=250, gap_tol=1e-4).solve(describe())
+    assert solution.converged is False
 
 
 def test_no_more_steps_than_asked_for():
@@ -262,9 +287,9 @@ def test_an_interrupted_run_returns_the_best_so_far():
         raise KeyboardInterrupt
 
     with pytest.warns(
-        ConvergenceWarning, match=r"^DASGD was interrupted after 1,000 steps: the best policy so far"
+        ConvergenceWarning, match=r"^DASGD was interrupted after 1,000 steps .*: the best policy so far"
     ):
-        solution = DASGD(max_steps=2_000, callback=stop).solve(describe())
+        solution = DASGD(max_steps=2_000, gap_tol=1e-9, callback=stop).solve(describe())
     assert solution.n_steps == 1_000
     assert np.isfinite(solution.certificate.upper)
 
@@ -288,13 +313,14 @@ def test_rows_with_several_maximisers_show_in_the_status():
 def test_numbers_that_run_away_stop_the_run_at_a_finite_policy():
     problem = describe()
     with pytest.warns(
-        ConvergenceWarning, match=r"^DASGD stopped: at step \d+ the cost or its derivative was"
+        ConvergenceWarning,
+        match=r"^DASGD stopped after \d+ steps .* at step \d+ the cost or its derivative was",
     ):
         solution = DASGD(max_steps=500, optimizer=SGD(1e3)).solve(problem)
-    step = int(re.search(r"step (\d+)", solution.status)[1])
+    step = int(re.search(r"at step (\d+)", solution.status)[1])
     assert 1 < step < 100
     assert solution.n_steps == step - 1
-    assert solution.converged is None
+    assert solution.converged is False
     # It is no worse than where it started: a constant decision.
     X, y = data()
     decisions = problem.policy.decide(solution.parameters, X)
@@ -309,6 +335,34 @@ def test_a_cost_that_is_never_a_number_is_refused(radius):
     cost = CustomCost(lambda z, y: jnp.sum(z) + jnp.sum(jnp.sqrt(1.5 - y)) * jnp.sum(z))
     with pytest.raises(InvalidInputError, match=r"must (be|have a) finite.* got NaN or infinity"):
         DASGD(max_steps=1).solve(describe(cost, radius=radius))
+
+
+@pytest.mark.parametrize("policy", [Linear(), MLP((8,))], ids=["linear", "network"])
+@pytest.mark.parametrize("radius", [0.0, 0.1])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_cost_without_a_lower_bound_is_refused(power, radius, policy):
+    cost = CustomCost(lambda z, y: jnp.sum(z * y) if power == 1 else -jnp.sum((z - y) ** 2))
+    with pytest.raises(
+        UnboundedProblemError, match=r"must have a lower bound .*, got -\d.*(sign|limits)"
+    ):
+        solve(describe(cost, policy, radius))
+
+
+def test_a_cost_that_pays_but_has_a_bound_is_solved():
+    # Minus a profit: below zero, but not without end.
+    for cost in (Pricing(2.0, 0.5), CustomCost(lambda z, y: jnp.sum((z - y) ** 2 - 50.0))):
+        assert np.isfinite(solve(describe(cost, radius=0.05), max_steps=250).certificate.upper)
+    limited = describe(CustomCost(lambda z, y: jnp.sum(z * y)), Linear(decisions=Box(0.0, 9.0)))
+    assert np.isfinite(solve(limited, max_steps=250).certificate.upper)
+
+
+@pytest.mark.parametrize("policy", [Linear(), MLP((8,))], ids=["linear", "network"])
+@pytest.mark.parametrize("cost", [COST, Quadratic()], ids=["newsvendor", "quadratic"])
+def test_numbers_too_large_to_square_are_refused_by_name(cost, policy):
+    with pytest.raises(
+        InvalidInputError, match=r"^y must lie within \+-1e\+100, got 5.*e\+200: choose"
+    ):
+        solve(describe(cost, policy, scale_y=1e200))
 
 
 # What is refused before any work
@@ -491,7 +545,7 @@ def test_a_problem_in_which_nothing_moves_has_its_expected_cost(single, place):
     assert judged.multiplier[1 - place] == pytest.approx(expected.multiplier[0], rel=1e-9)
 
 
-def test_many_rows_are_judged_by_some_of_them():
+def test_many_rows_are_checked_by_some_of_them():
     engine = Autodiff([weighted(n=300)], [0], SIDE)
     state = engine.init()
     few, whole = (engine.judge_policies(state, state.trained, last=last) for last in (False, True))
@@ -499,6 +553,65 @@ def test_many_rows_are_judged_by_some_of_them():
     assert (whole.weights > 0).sum() == 300
     assert few.weights.sum() == pytest.approx(1.0)
     assert few.value[0] == pytest.approx(whole.value[0], rel=0.3)
+
+
+def test_draws_for_a_check_come_by_weight():
+    rng = np.random.default_rng(0)
+    weights = np.where(np.arange(4_000) < 40, 1.0, 1e-3)  # forty rows have nine tenths of the mass
+    nominal = Empirical(rng.normal(size=(4_000, 2)), rng.normal(size=4_000), weights)
+    form = general_form(Problem(COST, MLP((8,)), nominal, WassersteinBall(0.1)))
+    contexts, outcomes, drawn = judged_rows(form, 1_000)
+    heavy = set(map(tuple, form.contexts[:40]))
+    found = [tuple(row) for row in contexts if tuple(row) in heavy]
+    assert set(found) == heavy  # a uniform draw of a quarter would miss three in four of them
+    assert len(found) / 1_000 == pytest.approx(form.weights[:40].sum(), abs=0.01)
+    assert len(outcomes) == len(drawn) == 1_000
+
+
+@pytest.mark.parametrize("weighted_rows", [False, True])
+def test_the_certificate_of_many_rows_speaks_of_all_of_them(weighted_rows):
+    # A few rows of 3,000 have most of the cost: 1,024 of them drawn at random may have none.
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(3_000, 1))
+    y = 3.0 + X[:, 0] + 0.1 * rng.normal(size=3_000)
+    y[::400] += 300.0
+    weights = rng.uniform(0.1, 3.0, size=3_000) if weighted_rows else None
+    problem = Problem(COST, MLP((4,)), Empirical(X, y, weights), WassersteinBall(0.05))
+    solution = solve(problem, max_steps=500)
+    form = general_form(problem)
+    costs = form.costs(solution.parameters.trained, np.zeros(0), form.contexts, form.outcomes)
+    nominal = form.weights @ costs
+    assert solution.certificate.upper >= nominal
+    # The ball adds no more than radius times the steepest slope of cost and policy.
+    assert solution.certificate.upper <= nominal + 0.3
+    assert "all 3,000 rows" in solution.certificate.message
+    adversary = Autodiff.adversary(problem, solution.parameters)
+    assert adversary.value == pytest.approx(solution.certificate.upper, rel=1e-3)
+    assert adversary.transport_cost[0] <= 0.05**2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_atoms_of_the_adversary_attain_its_value_within_the_ball(order):
+    problem = weighted(order=order, support=Box(-4, 4))
+    solution = solve(problem)
+    found = Autodiff.adversary(problem, solution.parameters)
+    assert found.transport_cost[0] <= problem.radius**order * (1 + 1e-9)
+    assert found.expected_cost == pytest.approx(found.value, rel=2e-3)
+    assert found.weights.sum() == pytest.approx(1.0)
+    mass = np.bincount(found.rows, found.weights, minlength=60)
+    np.testing.assert_allclose(mass, problem.nominal.weights, rtol=1e-9)
+
+
+def test_the_order_of_rows_does_not_matter():
+    problem = weighted()
+    nominal, order = problem.nominal, np.random.default_rng(1).permutation(60)
+    shuffled = replace(
+        problem,
+        nominal=Empirical(nominal.contexts[order], nominal.outcomes[order], nominal.weights[order]),
+    )
+    one, other = (solve(p, max_steps=500).parameters.trained for p in (problem, shuffled))
+    for name, leaf in one.items():
+        np.testing.assert_allclose(other[name], leaf, rtol=0, atol=1e-8)
 
 
 def test_a_state_is_all_that_the_next_steps_need(single):

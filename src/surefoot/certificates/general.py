@@ -4,12 +4,16 @@ The moves come from an engine and are not trusted: costs and distances are compu
 moved samples, with NumPy. A move that an ascent did not find cannot be ruled out in general, so the
 worst case is an estimate, unless the inner problem is known to be concave: then the slope that is
 left at the moved sample bounds what is left to gain.
+
+A lower bound on the best policy comes from any one distribution in the ball: no policy has a worst case
+below the least expected cost under it. For affine policies the cost itself says what that least cost
+is at least (``Cost.affine_floor``); that the distribution lies in the ball is checked here.
 """
 
 import numpy as np
 
 from surefoot.ambiguity import Adversary
-from surefoot.certificates.certificate import Certificate
+from surefoot.certificates.certificate import Certificate, relative_gap
 from surefoot.policies import Linear
 from surefoot.problem import GeneralForm
 from surefoot.random import rng_for
@@ -18,6 +22,8 @@ from surefoot.typing import FloatArray
 # How the cost grows far away is looked at on so many rows, in so many directions, between two moves
 # of so many units of transport.
 FAR_ROWS, FAR_DIRECTIONS, FAR_STEPS = 32, 8, (1e9, 1e10)
+# Sums of many weights and distances may be off by rounding.
+ROUNDING = 1e-9
 # A policy that reacts so little that even there costs are below this many times those of the rows
 # themselves shows no growth to speak of.
 FAR_FACTOR = 1e3
@@ -45,18 +51,19 @@ def inner_concavity(form: GeneralForm, trained: object, gamma: float) -> float |
     """Return mu > 0 if the inner problem is mu-strongly concave everywhere, None if not known to be.
 
     Known for affine policies without limits and costs of bounded curvature: the second derivative of
-    the cost in the sample is then at most curvature times the squared norm of the parameters.
+    the cost in the sample is then at most theta diag(curvatures) theta'.
     """
     policy, curvature = form.policy, form.cost.curvature()
     if not isinstance(policy, Linear) or policy.decisions is not None or not np.isfinite(curvature):
         return None
-    if form.order != 2 or form.outcomes_move or form.boxed:
+    if form.order != 2 or form.outcomes_move:
         return None
     theta = policy.in_user_units(trained, form.units.tree()).theta
     features = len(theta)
     moving = (theta * form.scale[:features, None])[form.movable[:features]]
-    norm = float(np.linalg.norm(moving, ord=2)) if moving.size else 0.0
-    mu = 2.0 * gamma - curvature * norm**2
+    steep = moving * np.sqrt(form.cost.curvatures(form.n_decisions))
+    norm = float(np.linalg.norm(steep, ord=2)) if moving.size else 0.0
+    mu = 2.0 * gamma - norm**2
     return mu if mu > 0.0 else None
 
 
@@ -102,35 +109,93 @@ def _largest_cost(
     return largest
 
 
+def in_ball(form: GeneralForm, atoms: Adversary) -> bool:
+    """Whether atoms are a distribution in the ball around the rows of a form, found anew from them."""
+    mass = np.bincount(atoms.rows, atoms.weights, minlength=len(form.weights))
+    moved = atoms.contexts - form.contexts[atoms.rows]
+    aside = atoms.outcomes - form.outcomes[atoms.rows]
+    spent = atoms.weights @ move_distances(form, moved, aside)
+    low, high = form.outcome_bounds
+    return bool(
+        np.abs(mass - form.weights).max() <= ROUNDING / len(form.weights)
+        and spent <= form.radius**form.order * (1.0 + ROUNDING)
+        and (moved[:, ~form.movable] == 0.0).all()
+        and (form.outcomes_move or (aside == 0.0).all())
+        and ((atoms.contexts >= form.lower) & (atoms.contexts <= form.upper))[:, form.movable].all()
+        and ((atoms.outcomes >= low) & (atoms.outcomes <= high)).all()
+    )
+
+
+def lower_bound(form: GeneralForm, atoms: Adversary) -> float:
+    """Return a worst case that no policy of the family can undercut, by a distribution in the ball."""
+    floor, policy = form.cost.floor(form.outcomes.shape[1]), form.policy
+    if not isinstance(policy, Linear) or policy.decisions is not None or not form.exact_rows:
+        return floor
+    if not in_ball(form, atoms):
+        return floor
+    features = (atoms.contexts[:, : form.n_features] - form.units.mean) / form.units.spread
+    if not policy.intercept:
+        design = atoms.contexts[:, : form.n_features] / form.units.spread
+    else:
+        design = np.column_stack([np.ones(len(features)), features])
+    fixed = atoms.contexts[:, form.n_features :] if policy.offset is not None else 0.0
+    # A little of the budget may be overspent by rounding: the bound is that of a ball as much larger.
+    return max(floor, form.cost.affine_floor(design, atoms.outcomes - fixed, atoms.weights))
+
+
 def certify_general(
     form: GeneralForm,
     trained: object,
     auxiliary: FloatArray,
     moved: Adversary,
     steepness: FloatArray,
+    atoms: Adversary | None = None,
 ) -> Certificate:
     """Return what the moved rows prove about the worst case of a policy.
 
-    ``steepness`` is the norm of the inner problem's gradient that is left at each moved row.
-    "bound": every row of the nominal was moved and the inner problem is concave. "estimate"
-    otherwise. There is no lower bound on the best policy beyond the cost's own floor.
+    ``steepness`` is the norm of the inner problem's gradient that is left at each moved row, without
+    what the support does not let it follow. ``atoms`` are a distribution that may lie in the ball, for
+    the lower bound. "bound": every row of the nominal was moved and the inner problem is concave.
+    "estimate" otherwise; its gap is infinite, as nothing is proved.
     """
     upper = dual_value(form, trained, auxiliary, moved)
-    lower = form.cost.floor(form.outcomes.shape[1])
+    least = form.cost.floor(form.outcomes.shape[1])
+    lower = least if atoms is None else lower_bound(form, atoms)
     whole = len(moved.weights) == int((form.weights > 0.0).sum())
-    if form.radius == 0.0 and whole and form.exact_rows:
-        message = f"The expected cost is {upper:.6g}; whether a better policy exists is not proved."
-        return Certificate(upper, lower, float("inf"), "bound", message)
     mu = inner_concavity(form, trained, float(moved.multiplier[0]))
+    if form.radius == 0.0 and whole and form.exact_rows:
+        return _bound(upper, lower, least, f"The expected cost is {upper:.6g}")
     if mu is not None and whole and form.exact_rows:
         upper += float(moved.weights @ steepness**2) / (2.0 * mu)
-        message = (
-            f"The worst-case expected cost is at most {upper:.6g} (the inner problem is concave); "
-            "whether a better policy exists is not proved."
-        )
-        return Certificate(upper, lower, float("inf"), "bound", message)
+        told = f"The worst-case expected cost is at most {upper:.6g} (the inner problem is concave)"
+        return _bound(upper, lower, least, told)
+    if atoms is not None and in_ball(form, atoms):
+        # A distribution in the ball costs this much, whatever the ascents have missed.
+        costs = form.costs(trained, auxiliary, atoms.contexts, atoms.outcomes)
+        upper = max(upper, float(atoms.weights @ costs))
     message = (
-        f"The worst-case expected cost is about {upper:.6g}, the most that gradient ascent found; "
-        "no bound is proved."
+        f"The worst-case expected cost is about {upper:.6g}, the most that gradient ascent found "
+        f"{_where(form, len(moved.weights))}; no bound is proved."
     )
     return Certificate(upper, lower, float("inf"), "estimate", message)
+
+
+def _bound(upper: float, lower: float, least: float, told: str) -> Certificate:
+    """Return a certificate with a proved upper value, and a gap where the lower one is proved, too."""
+    if lower <= max(least, 0.0):
+        message = f"{told}; whether a better policy exists is not proved."
+        return Certificate(upper, lower, float("inf"), "bound", message)
+    gap = relative_gap(upper, lower, 0.0)
+    message = (
+        f"{told}; no policy of this family has one below {lower:.6g}, so this one is within "
+        f"{100 * gap:.2g} % of the best."
+    )
+    return Certificate(upper, lower, gap, "bound", message)
+
+
+def _where(form: GeneralForm, judged: int) -> str:
+    """Say which rows were looked at."""
+    if not form.exact_rows:
+        return f"on {judged:,} draws of the nominal"
+    whole = int((form.weights > 0.0).sum())
+    return f"on all {whole:,} rows" if judged == whole else f"on {judged:,} draws of {whole:,} rows"

@@ -56,10 +56,25 @@ class Cost(ABC):
         """Return a bound on the second derivative in the decision, infinite if there is none."""
         return np.inf
 
+    def curvatures(self, n_decisions: int) -> FloatArray:
+        """Return bounds on the second derivatives of a cost that is a sum over decisions, one for each.
+
+        Of another cost, ``curvature`` for each: the second derivative is at most so many times one.
+        """
+        return np.full(n_decisions, self.curvature())
+
     def floor(self, n_products: int = 1) -> float:
         """Return a cost that no decision and outcome can undercut, minus infinity if unknown."""
         del n_products
         return -np.inf
+
+    def affine_floor(self, design: FloatArray, outcomes: FloatArray, weights: FloatArray) -> float:
+        """Return a mean cost that no affine policy z = design @ theta can undercut on weighted rows.
+
+        It must rest on a proof, not on a solver's word. The default is ``floor``.
+        """
+        del design, weights
+        return self.floor(outcomes.shape[1])
 
     def why_not(self, n_products: int) -> str | None:
         """Return why this cost cannot be used with so many products, or None if it can."""

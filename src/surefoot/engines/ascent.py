@@ -4,8 +4,12 @@
 
 over the move (D, u), where u is the outcome's move in units of transport. Every step maximises a
 model that touches the true value: the slope of the cost, minus curvature/2 times the squared step,
-minus the transport cost itself (its proximal step), projected on the support. A step that loses
-value is taken back and the curvature estimate raised, so the ascent never diverges.
+minus the transport cost itself, over the support (the proximal step of all three together). A step
+that loses value is taken back and the curvature estimate raised, so the ascent never diverges.
+
+Order 1 needs two things more. Its adversary moves few samples, and those far: the curvature estimate
+falls after every step that gained, so that steps grow where the cost is straight. And what is near
+says little of what is far: ``far_starts`` looks along the slope, on both sides, at every distance.
 """
 
 from typing import Any, NamedTuple
@@ -20,12 +24,31 @@ Move = tuple[Array, Array]
 ROUNDING = 1e-12
 
 
-class Limits(NamedTuple):
-    """How far a sample may move, in units of transport; ``inside`` is zero for columns that stay."""
+# Order 1: the curvature estimate after a step that gained, and after one that lost.
+SOFTER, STIFFER = 0.5, 4.0
+# Halvings of the bracket in which a proximal step in a box is found: to about a millionth, and a step
+# that is off by that loses the square of it.
+BOX_HALVINGS = 20
 
-    lower: Move
-    upper: Move
+
+class Limits(NamedTuple):
+    """How far a sample may move, in units of transport; ``inside`` is zero for columns that stay.
+
+    ``lower`` and ``upper`` are None where nothing stops it.
+    """
+
+    lower: Move | None
+    upper: Move | None
     inside: Move
+
+    def hold(self, move: Move) -> Move:
+        """Return the move without what leads out of the support or along columns that stay."""
+        if self.lower is None or self.upper is None:
+            return jax.tree.map(jnp.multiply, self.inside, move)
+        return jax.tree.map(
+            lambda inside, part, low, high: inside * jnp.clip(part, low, high),
+            self.inside, move, self.lower, self.upper,
+        )  # fmt: skip
 
 
 def transport(move: Move, order: int) -> Array:
@@ -45,24 +68,49 @@ def _root(square: Array) -> Array:
 def propose(
     move: Move, slopes: Move, gamma: Array, curvature: Array, order: int, limits: Limits
 ) -> Move:
-    """Return the maximiser of the model around ``move``."""
+    """Return the maximiser of the model around ``move``; of order 1, the curvature must be positive."""
     if order == 2:
-        steps = [
-            (curvature * m + g) / (2.0 * gamma + curvature) for m, g in zip(move, slopes, strict=True)
-        ]
-    else:
-        stiff = 2.0 * gamma + curvature
-        steps = []
-        for m, g in zip(move, slopes, strict=True):
-            ahead = m + g / stiff
-            length = _root(jnp.sum(ahead * ahead))
-            shrunk = jnp.maximum(0.0, 1.0 - gamma / (stiff * jnp.where(length > 0.0, length, 1.0)))
-            steps.append(shrunk * ahead)
-    held = [
-        inside * jnp.clip(step, low, high)
-        for step, low, high, inside in zip(steps, *limits, strict=True)
-    ]
-    return held[0], held[1]
+        ahead = jax.tree.map(lambda m, g: (curvature * m + g) / (2.0 * gamma + curvature), move, slopes)
+        return limits.hold(ahead)
+    ahead = jax.tree.map(lambda m, g, i: i * (m + g / curvature), move, slopes, limits.inside)
+    price = gamma / curvature
+    if limits.lower is None or limits.upper is None:
+        return jax.tree.map(lambda v: _kept_share(v, price) * v, ahead)
+    return limits.hold(
+        jax.tree.map(
+            lambda v, low, high: _kept_share_in_box(v, price, low, high) * v,
+            ahead, limits.lower, limits.upper,
+        )
+    )  # fmt: skip
+
+
+def _kept_share(v: Array, price: Array) -> Array:
+    """Return the s at which s v minimises ||d - v||^2 / 2 + price ||d||."""
+    length = _root(jnp.sum(v * v))
+    return jnp.maximum(0.0, 1.0 - price / jnp.where(length > 0.0, length, 1.0))
+
+
+def _kept_share_in_box(v: Array, price: Array, low: Array, high: Array) -> Array:
+    """Return the s at which clip(s v) minimises ||d - v||^2 / 2 + price ||d|| over low <= d <= high.
+
+    At the minimiser d_j (1 + price / ||d||) = v_j wherever the box does not hold d_j, so d = clip(s v)
+    with s = ||d|| / (||d|| + price). Divided by s, the equation (1 - s) ||clip(s v)|| = price s has a
+    left side that falls from ||v|| to zero: one root, or none (then s = 0) where ||v|| <= price.
+    """
+
+    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        least, most = bracket
+        s = 0.5 * (least + most)
+        held = jnp.where(v != 0.0, jnp.clip(s * v, low, high), 0.0)
+        beyond = (1.0 - s) * _root(jnp.sum(held * held)) > price * s
+        return jnp.where(beyond, s, least), jnp.where(beyond, most, s)
+
+    # A box only shortens the move, so the share without one is the largest.
+    first = (jnp.zeros_like(price * 1.0), _kept_share(v, price))
+    least, most = jax.lax.fori_loop(0, BOX_HALVINGS, halve, first)
+    whole = first[1] * v
+    free = jnp.all((v == 0.0) | ((whole >= low) & (whole <= high)))
+    return jnp.where(free, first[1], 0.5 * (least + most))
 
 
 class Climb(NamedTuple):
@@ -83,13 +131,18 @@ def climb(
 
     ``gain(move)`` returns the cost at the moved sample and its slopes in units of transport.
     ``unroll`` writes the steps out: quicker to run, slower to compile.
-    The last step is not looked at any more; it is taken only if the one before it gained.
+    The last step of order 2 is not looked at any more; it is taken only if the one before it gained.
     """
 
     def look(move: Move) -> tuple[Array, Move]:
         cost, slopes = gain(move)
         held = jax.tree.map(jnp.multiply, slopes, limits.inside)
         return cost - gamma * transport(move, order), held
+
+    softer = 1.0 if order == 2 else SOFTER
+
+    def stiffer(curvature: Array) -> Array:
+        return 2.0 * curvature + gamma if order == 2 else STIFFER * curvature
 
     def body(here: Climb, _: None) -> tuple[Climb, None]:
         ahead = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
@@ -103,38 +156,69 @@ def climb(
             move=jax.tree.map(pick, ahead, here.move),
             value=pick(value, here.value),
             slopes=jax.tree.map(pick, slopes, here.slopes),
-            curvature=pick(here.curvature, 2.0 * here.curvature + gamma),
+            curvature=pick(softer * here.curvature, stiffer(here.curvature)),
             accepted=good,
         ), None
 
     value, slopes = look(start)
     here = Climb(start, value, slopes, curvature, jnp.array(True))
     here, _ = jax.lax.scan(body, here, None, length=steps - 1, unroll=unroll)
+    if order == 1:  # a step that grows must be looked at
+        return here
     last = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
     taken = jax.tree.map(lambda new, old: jnp.where(here.accepted, new, old), last, here.move)
     return here._replace(move=taken)
 
 
-def better_start(
-    gain: Any, gamma: Array, curvature: Array, order: int, limits: Limits, reach: Array
-) -> Move:
-    """Return the better of two first moves: up the slope, and from the far side of the sample.
+def far_starts(
+    gain: Any, gamma: Array, order: int, limits: Limits, lengths: Array, *, between: int = 0
+) -> tuple[Move, Array]:
+    """Return the best moves along the slope and against it, and what each gains, on a leading axis.
 
-    A kinked or otherwise non-concave cost may rise on both sides; ascent alone sees one.
+    A kinked or otherwise non-concave cost may rise on both sides, and far away; ascent alone sees one
+    side and what is near. ``lengths`` are those that are tried, in ascending order, and ``between`` how
+    many more between the neighbours of the best. Of order 1 contexts and outcomes pay
+    apart, so each is tried alone: two moves, or four where outcomes move, too.
     """
     nothing = jax.tree.map(jnp.zeros_like, limits.inside)
-    cost, slopes = gain(nothing)
-    slopes = jax.tree.map(jnp.multiply, slopes, limits.inside)
-    ahead = propose(nothing, slopes, gamma, curvature, order, limits)
-    length = _root(sum(jnp.sum(part * part) for part in slopes))
-    back = jax.tree.map(lambda g: -reach * g / jnp.where(length > 0.0, length, 1.0), slopes)
-    held = [
-        inside * jnp.clip(part, low, high)
-        for part, low, high, inside in zip(back, *limits, strict=True)
-    ]
-    behind = (held[0], held[1])
-    there = jax.tree.map(jnp.multiply, gain(behind)[1], limits.inside)
-    away = propose(behind, there, gamma, curvature, order, limits)
-    values = [gain(move)[0] - gamma * transport(move, order) for move in (ahead, away)]
-    best = values[1] > jnp.maximum(values[0], cost)
-    return jax.tree.map(lambda a, b: jnp.where(best, b, a), ahead, away)
+    slopes = jax.tree.map(jnp.multiply, gain(nothing)[1], limits.inside)
+    # Where the cost is flat, as where decisions are cut, any direction is as good as another.
+    lines = [(slopes, limits.inside)]
+    if order == 1 and slopes[1].shape[0]:
+        lines = [
+            ((slopes[0], nothing[1]), (limits.inside[0], nothing[1])),
+            ((nothing[0], slopes[1]), (nothing[0], limits.inside[1])),
+        ]
+    units = [_unit(line, other) for line, other in lines]
+    ends = [jax.tree.map(lambda part, s=s: s * part, unit) for unit in units for s in (1.0, -1.0)]
+    directions = jax.tree.map(lambda *parts: jnp.stack(parts), *ends)
+
+    def value(move: Move) -> Array:
+        worth = gain(move)[0] - gamma * transport(move, order)
+        return jnp.where(jnp.isfinite(worth), worth, -jnp.inf)
+
+    def along(direction: Move) -> tuple[Move, Array]:
+        def at(length: Array) -> Move:
+            return limits.hold(jax.tree.map(lambda part: length * part, direction))
+
+        tried = lengths
+        values = jax.vmap(lambda length: value(at(length)))(tried)
+        if between:
+            best = jnp.argmax(values)
+            low = jnp.where(best > 0, tried[best - 1], 0.0)
+            high = tried[jnp.minimum(best + 1, len(tried) - 1)]
+            more = low + (high - low) * jnp.linspace(0.0, 1.0, between + 2)[1:-1]
+            tried = jnp.concatenate([tried, more])
+            values = jnp.concatenate([values, jax.vmap(lambda length: value(at(length)))(more)])
+        best = jnp.argmax(values)
+        return at(tried[best]), values[best]
+
+    return jax.vmap(along)(directions)
+
+
+def _unit(line: Move, other: Move) -> Move:
+    """Return a direction of length one: along ``line``, or ``other`` where that is zero."""
+    square = sum(jnp.sum(part * part) for part in line)
+    chosen = jax.tree.map(lambda a, b: jnp.where(square > 0.0, a, b), line, other)
+    length = _root(sum(jnp.sum(part * part) for part in chosen))
+    return jax.tree.map(lambda part: part / jnp.where(length > 0.0, length, 1.0), chosen)

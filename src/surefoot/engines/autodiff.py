@@ -32,6 +32,8 @@ from surefoot.engines.multiplier_search import (
     best_multiplier,
     judged_rows,
     padded,
+    weighted_mean,
+    whole_multiplier,
 )
 from surefoot.engines.optimizers import SGD, Adam
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
@@ -56,6 +58,13 @@ TRUSTED_STEPS = 10.0
 POWER_SLACK = 0.25
 # From this share of rows with several maximisers on, samples are looked at from both sides.
 RESTART_SHARE = 0.01
+# The longest move that is tried as a start, in radii and in the columns' spread: the longer counts.
+FAR_RADII, FAR_SPREADS = 64.0, 32.0
+# A cost without a floor falls for ever if it does at parameters so many and then so many times those
+# found, by more than this many times its size.
+BOTTOMLESS, BOTTOMLESS_DROP = (1e3, 1e6), 10.0
+# Rows are split in two only where more than this share of the budget would be left unspent.
+UNSPENT = 0.005
 # Rehearsals take this share of the steps of a fit.
 ROUGH_SHARE = 0.5
 # Radii to choose from, in units of the columns' spread.
@@ -126,6 +135,7 @@ class Autodiff(Engine):
             inner_steps=options.inner_steps or ASCENT_STEPS,
             rule=self._rule(options.optimizer, first),
             batch=options.minibatch,
+            boxed=any(_stopped(form) for form in self.forms),
             average=options.optimizer is None and isinstance(first.policy, Linear),
         )
         self.best: _Best | None = None
@@ -151,6 +161,7 @@ class Autodiff(Engine):
         kappa = form.outcome_cost if form.outcomes_move else 1.0
         return self.engine.steps.Arena(
             radius=np.float64(form.radius),
+            longest=np.float64(_longest_start(form)),
             outcome_unit=np.float64(np.sqrt(kappa) if form.order == 2 else kappa),
             scale=form.scale,
             inside=form.movable * float(form.radius > 0.0),
@@ -392,16 +403,28 @@ class Autodiff(Engine):
         self.method = replace(self.method, restart=True)
 
     def judge_policies(
-        self, state: Any, trained: Any, *, last: bool = False, most: int | None = None
+        self, state: Any, trained: Any, *, last: bool = False, whole: bool = False
     ) -> Judgement:
         """Estimate the worst-case expected cost of a policy for each problem.
 
-        ``last`` looks at more rows and closer; ``most`` says how many rows at most.
+        ``last`` looks at more rows and closer, ``whole`` at all of them, in blocks.
         """
-        rows = most or (LAST_ROWS if last else CHECK_ROWS)
+        gamma = np.exp(np.asarray(state.log_multiplier))
+        if not whole:
+            rows, halvings = (LAST_ROWS, LAST_HALVINGS) if last else (CHECK_ROWS, CHECK_HALVINGS)
+            return self._judged(trained, gamma, rows, halvings)
+        some = self._judged(trained, gamma, LAST_ROWS, LAST_HALVINGS)
+        if max(len(form.weights) for form in self.forms) <= LAST_ROWS:
+            return some
+        return self._judged(trained, some.multiplier, None, None)
+
+    def _judged(
+        self, trained: Any, gamma: FloatArray, rows: int | None, halvings: int | None
+    ) -> Judgement:
+        """Judge so many rows (None: all) at a multiplier that suits them (None: one near ``gamma``)."""
         samples = [judged_rows(form, rows) for form in self.forms]
         X, Y, weights = (padded([sample[part] for sample in samples]) for part in range(3))
-        radii = np.array([form.radius**form.order for form in self.forms])
+        budgets = np.array([form.radius**form.order for form in self.forms])
         method = replace(self.method, inner_steps=JUDGE_STEPS, restart=False)
         with self.engine.jax.enable_x64(True):
             compiled = self.engine.judging.compiled_judge(method, many=True)
@@ -415,11 +438,12 @@ class Autodiff(Engine):
                     lambda *parts: np.concatenate([np.asarray(part) for part in parts], axis=1), *chunks
                 )
 
-            gamma = np.exp(np.asarray(state.log_multiplier))
-            halvings = LAST_HALVINGS if last else CHECK_HALVINGS
-            gamma, verdict = best_multiplier(look, gamma, radii, weights, halvings)
-        values = gamma * radii + (weights * np.asarray(verdict.value)).sum(axis=1)
-        return Judgement(values, gamma, verdict, weights, X, Y)
+            if halvings is None:
+                gamma, verdict, beyond = whole_multiplier(look, gamma, budgets, weights)
+            else:
+                gamma, verdict, beyond = best_multiplier(look, gamma, budgets, weights, halvings)
+        values = gamma * budgets + weighted_mean(weights, verdict.value)
+        return Judgement(values, gamma, verdict, beyond, weights, X, Y)
 
     def non_concave(self, judged: Judgement) -> FloatArray:
         """Return the share of rows whose inner problem is not concave, for each problem."""
@@ -430,10 +454,15 @@ class Autodiff(Engine):
         moving = np.array([form.radius > 0.0 for form in self.forms])
         return np.where(moving, (judged.weights * affected).sum(axis=1), 0.0)
 
-    def moved(self, judged: Judgement, number: int) -> Adversary:
-        """Return the rows of one problem with where the adversary took them."""
+    def moved(self, judged: Judgement, number: int, *, beyond: bool = False) -> Adversary:
+        """Return the rows of one problem with where the adversary took them.
+
+        ``beyond`` asks for the moves at the smaller multiplier, which spend more than the budget.
+        """
         form, real = self.forms[number], judged.weights[number] > 0.0
         verdict, gamma = judged.verdict, float(judged.multiplier[number])
+        if beyond:
+            verdict = judged.beyond
         weights = judged.weights[number, real]
         contexts, outcomes = (
             np.asarray(part)[number, real] for part in (verdict.context, verdict.outcome)
@@ -454,6 +483,43 @@ class Autodiff(Engine):
             distances=distances,
         )
 
+    def atoms(self, judged: Judgement, number: int) -> Adversary:
+        """Return a distribution in the ball that spends its budget: rows may be split in two.
+
+        Moves at the multiplier keep to the budget, and may leave much of it unspent where costs are
+        straight; those just beyond spend more. A mixture of both spends it all.
+        """
+        form = self.forms[number]
+        near, far = (self.moved(judged, number, beyond=b) for b in (False, True))
+        budget = form.radius**form.order
+        if float(near.transport_cost[0]) > budget:  # near the best multiplier, and not above it
+            real = judged.weights[number] > 0.0
+            here = judged.contexts[number, real], judged.outcomes[number, real]
+            stays = near._replace(contexts=here[0], outcomes=here[1], distances=0.0 * near.distances)
+            near, far = stays._replace(transport_cost=np.zeros(1)), near
+        spent, more = float(near.transport_cost[0]), float(far.transport_cost[0])
+        if not np.isfinite(more) or more <= spent or spent >= (1.0 - UNSPENT) * budget:
+            return near
+        # Rows that go to nearly the same place at both multipliers stay whole.
+        between = move_distances(form, far.contexts - near.contexts, far.outcomes - near.outcomes)
+        apart = between > 0.1**form.order * budget
+        more = spent + float(far.weights[apart] @ (far.distances - near.distances)[apart])
+        if more <= spent:
+            return near
+        share = min(1.0, (budget - spent) / (more - spent))
+        weights = np.concatenate(
+            [np.where(apart, 1.0 - share, 1.0) * near.weights, share * far.weights[apart]]
+        )
+        kept = weights > 0.0
+
+        def both(name: str) -> Any:
+            return np.concatenate([getattr(near, name), getattr(far, name)[apart]])[kept]
+
+        names = ("rows", "products", "contexts", "outcomes", "distances")
+        parts = {name: both(name) for name in names}
+        spending = np.array([weights[kept] @ parts["distances"]])
+        return near._replace(**parts, weights=weights[kept], transport_cost=spending)
+
     # --- answers ----------------------------------------------------------------------------------
 
     def finish(self, state: Any) -> list[Answer]:
@@ -463,17 +529,51 @@ class Autodiff(Engine):
         if self.best is None:
             self._look(state)
         assert self.best is not None  # just looked
-        judged = self.judge_policies(state, self.best.trained, last=True)
         if max(len(form.weights) for form in self.forms) > CHECK_ROWS:
             # On few rows, a policy that happens to suit them may have won.
-            self.best = _Best(_finite_or_worse(judged.value), self.best.trained)
+            value = _finite_or_worse(self.judge_policies(state, self.best.trained, last=True).value)
+            self.best = _Best(value, self.best.trained)
             for trained in self.candidates(state):
                 value = _finite_or_worse(self.judge_policies(state, trained, last=True).value)
                 self.best = self._better(self.best, _Best(value, trained))
-            judged = self.judge_policies(state, self.best.trained, last=True)
+        self._refuse_bottomless(state)
+        judged = self.judge_policies(state, self.best.trained, whole=True)
         shares = self.non_concave(judged)
         steps = np.asarray(state.steps, dtype=int)
         return [self._answer(judged, k, float(share), int(steps[k])) for k, share in enumerate(shares)]
+
+    def _refuse_bottomless(self, state: Any) -> None:
+        """Raise if the worst case falls without end as the policy that was found is scaled up.
+
+        Scaled parameters are a policy of the same family, so this is no guess about other policies.
+        """
+        assert self.best is not None
+        first = self.forms[0]
+        if np.isfinite(first.cost.floor(first.outcomes.shape[1])):
+            return
+        values = [self._judged_scaled(state, factor) for factor in (1.0, *BOTTOMLESS)]
+        size = np.maximum(np.abs(values[0]), 1e-300)
+        falls = np.isneginf(values[0]) | np.isneginf(values[-1])
+        with np.errstate(invalid="ignore"):
+            drops = -np.diff(values, axis=0)
+            falls |= (drops[0] > BOTTOMLESS_DROP * size) & (drops[1] > BOTTOMLESS_DROP * drops[0])
+        if falls.any():
+            least = float(np.asarray(values)[:, falls].min())
+            raise UnboundedProblemError(
+                "The worst-case expected cost must have a lower bound over the policies, got "
+                f"{least:.3g}, and less for larger decisions: check the sign of the cost, or give the "
+                "policy limits (decisions=)."
+            )
+
+    def _judged_scaled(self, state: Any, factor: float) -> FloatArray:
+        """Return the judged value of the best policies with parameters so many times as large."""
+        assert self.best is not None
+        trained = dict(self.best.trained)
+        trained["policy"] = self.engine.jax.tree.map(lambda leaf: factor * leaf, trained["policy"])
+        try:
+            return np.asarray(self.judge_policies(state, trained).value)
+        except UnboundedProblemError:  # from above: that is another question
+            return np.full(len(self.forms), np.inf)
 
     def _unjudged(self, state: Any, number: int) -> Answer:
         """Return where a rehearsal stands, of which nobody asks how good it is."""
@@ -499,12 +599,14 @@ class Autodiff(Engine):
         if share > 0.0:
             remarks.append(
                 f"The inner problem is not concave for {100 * share:.2g} % of the rows at this "
-                "multiplier: they were searched from two sides, and the certificate is an estimate."
+                "multiplier: they were searched on both sides, and the certificate is an estimate."
             )
         return Answer(
             parameters=general_parameters(form, trained, auxiliary),
             multiplier=moved.multiplier,
-            certificate=certify_general(form, trained, auxiliary, moved, steepness),
+            certificate=certify_general(
+                form, trained, auxiliary, moved, steepness, self.atoms(judged, number)
+            ),
             steps=steps,
             remark=" ".join(remarks),
         )
@@ -537,14 +639,16 @@ class Autodiff(Engine):
         form = general_form(problem, 0, getattr(parameters, "units", None))
         engine = Autodiff.of_forms([form], [0], Options())
         trained = engine.joined(parameters)
-        judged = engine.judge_policies(engine.init(), trained, last=True, most=len(form.weights))
-        found = engine.moved(judged, 0)
+        judged = engine.judge_policies(engine.init(), trained, whole=True)
         policy, auxiliary = engine.split(trained, 0)
+        found = engine.atoms(judged, 0)
         costs = form.costs(policy, auxiliary, found.contexts, found.outcomes)
         outcomes = found.outcomes[:, 0] if found.outcomes.shape[1] == 1 else found.outcomes
+        expected = float(found.weights @ costs)
         return found._replace(
-            value=dual_value(form, policy, auxiliary, found),
-            expected_cost=float(found.weights @ costs),
+            # A distribution in the ball costs this much, whatever the ascents have missed.
+            value=max(dual_value(form, policy, auxiliary, engine.moved(judged, 0)), expected),
+            expected_cost=expected,
             contexts=found.contexts[:, : form.n_features],
             outcomes=outcomes,
         )
@@ -568,6 +672,24 @@ class Autodiff(Engine):
         # Columns measured in their own units may be far from one.
         lengths = (form.units.spread / form.scale[features])[movable]
         return float(np.sqrt(np.mean(lengths**2))) * np.array(RADII)
+
+
+def _longest_start(form: GeneralForm) -> float:
+    """Return the longest move that is tried as a start, in units of transport.
+
+    A small share of the mass may go far at any radius, so it is measured in the columns' spread, too.
+    """
+    features = slice(0, form.n_features)
+    movable = form.movable[features]
+    lengths = (form.units.spread / form.scale[features])[movable]
+    spread = float(np.sqrt(np.mean(lengths**2))) if lengths.size else 1.0
+    return max(FAR_RADII * form.radius, FAR_SPREADS * spread)
+
+
+def _stopped(form: GeneralForm) -> bool:
+    """Whether the support has a bound anywhere; a column that stands still may move later."""
+    outcome = form.outcomes_move and bool(np.isfinite(form.outcome_bounds).any())
+    return outcome or bool(np.isfinite(form.lower).any() or np.isfinite(form.upper).any())
 
 
 def _first_distance(leaf: Any, form: GeneralForm) -> float:

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from surefoot.costs import AuxiliaryCost, Cost
-from surefoot.engines.ascent import Climb, Limits, Move, better_start, climb, transport
+from surefoot.engines.ascent import Climb, Limits, Move, climb, far_starts, transport
 from surefoot.engines.optimizer_rules import Rule, Travel
 from surefoot.policies import Policy
 
@@ -27,14 +27,19 @@ LOG_STEP = 1.0
 MOST_BUDGETS = 100.0
 # Share of the newest curvature in the running estimate with which the next ascent starts.
 CURVATURE_SHARE = 0.1
-# The far start lies this many radii behind the sample: beyond the kink for moves of the usual size.
-FAR_START = 2.0
+# Far starts lie between this share of the radius and the arena's longest move; a step tries so many
+# lengths on each side.
+NEAREST, STEP_LENGTHS = 0.25, 6
 
 
 class Arena(NamedTuple):
-    """The numbers of a problem; under ``vmap`` each problem has its own."""
+    """The numbers of a problem; under ``vmap`` each problem has its own.
+
+    ``longest`` is the longest move that is tried as a start.
+    """
 
     radius: Array
+    longest: Array
     outcome_unit: Array
     scale: Array
     inside: Array
@@ -83,6 +88,7 @@ class StepMethod:
     inner_steps: int
     rule: Rule
     batch: int = 1
+    boxed: bool = True
     restart: bool = False
     average: bool = True
 
@@ -105,11 +111,13 @@ def moved(arena: Arena, x: Array, y: Array, move: Move) -> tuple[Array, Array]:
 def limits_of(method: StepMethod, arena: Arena, x: Array, y: Array) -> Limits:
     """Return how far a sample may move, in units of transport."""
     empty = jnp.zeros((0,), x.dtype)
+    free = jnp.where(arena.radius > 0.0, jnp.ones_like(y), 0.0) if method.outcomes_move else empty
+    if not method.boxed:
+        return Limits(None, None, (arena.inside, free))
     low, high = (arena.lower - x) / arena.scale, (arena.upper - x) / arena.scale
     if not method.outcomes_move:
         return Limits((low, empty), (high, empty), (arena.inside, empty))
     low_y, high_y = ((bound - y) * arena.outcome_unit for bound in arena.outcome_bounds)
-    free = jnp.where(arena.radius > 0.0, jnp.ones_like(y), 0.0)
     return Limits((low, low_y), (high, high_y), (arena.inside, free))
 
 
@@ -125,11 +133,33 @@ def move_sample(
     limits = limits_of(method, arena, x, y)
     start = jax.tree.map(jnp.zeros_like, limits.inside)
     if method.restart:
-        reach = FAR_START * arena.radius
-        better = better_start(gain, gamma, curvature, method.order, limits, reach)
-        start = jax.tree.map(lambda far, near: jnp.where(arena.restart > 0.0, far, near), better, start)
+        lengths = start_lengths(arena, STEP_LENGTHS)
+        moves, values = far_starts(gain, gamma, method.order, limits, lengths)
+        best = jnp.argmax(values)
+        better = (arena.restart > 0.0) & (values[best] > cost_of(start))
+        start = jax.tree.map(lambda far, near: jnp.where(better, far[best], near), moves, start)
+    curvature = first_curvature(method, arena, gamma, curvature)
     settings = (gamma, curvature, method.order, limits, method.inner_steps)
     return climb(gain, start, *settings, unroll=True)
+
+
+def start_lengths(arena: Arena, count: int) -> Array:
+    """Return so many lengths of first moves, from a share of the radius to the longest."""
+    shares = jnp.linspace(0.0, 1.0, count)
+    nearest = NEAREST * jnp.where(arena.radius > 0.0, arena.radius, arena.longest)
+    return nearest ** (1.0 - shares) * arena.longest**shares
+
+
+def first_curvature(method: StepMethod, arena: Arena, gamma: Array, curvature: Array) -> Array:
+    """Return the curvature with which an ascent starts.
+
+    Of order 1 no step has a length without one: as much as makes the slope that pays for its
+    transport twice over move by about a radius.
+    """
+    if method.order == 2:
+        return curvature
+    usual = gamma / jnp.where(arena.radius > 0.0, arena.radius, 1.0)
+    return jnp.maximum(curvature, usual)
 
 
 def update(
@@ -214,7 +244,8 @@ class Carry(NamedTuple):
 class StreamRows(NamedTuple):
     """Rows with their running numbers; each array has a leading axis of rows.
 
-    ``share`` is the row's weight in the average, ``keep`` what is kept of the sums before it.
+    ``mean``, ``spread`` and ``unit`` are the policy's units at its time, ``share`` is the row's weight
+    in the average, ``keep`` what is kept of the sums before it.
     """
 
     context: Array
@@ -222,6 +253,9 @@ class StreamRows(NamedTuple):
     radius: Array
     scale: Array
     movable: Array
+    mean: Array
+    spread: Array
+    unit: Array
     share: Array
     keep: Array
 
@@ -240,10 +274,11 @@ def follow(
     """Take one step for each row; return the decision before it was learned, too."""
 
     def one(carry: Carry, row: StreamRows) -> tuple[Carry, tuple[Array, Info]]:
-        decision = method.policy.evaluate(carry.average["policy"], arena.units, row.context, jnp)
+        units = {**arena.units, "mean": row.mean, "spread": row.spread, "unit": row.unit}
+        decision = method.policy.evaluate(carry.average["policy"], units, row.context, jnp)
         inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
         here = arena._replace(
-            radius=row.radius, scale=row.scale, inside=inside, total_steps=jnp.ones(())
+            radius=row.radius, scale=row.scale, inside=inside, units=units, total_steps=jnp.ones(())
         )
         state, info = update(method, here, forget(carry.state, row.keep), (row.context, row.outcome))
         average = jax.tree.map(

@@ -16,7 +16,13 @@ from surefoot.engines.autodiff import (
 )
 from surefoot.engines.engine import Options, Parameters
 from surefoot.engines.optimizers import Adam
-from surefoot.engines.stream import RESTART_ROWS, Stream, StreamOptions, check_columns
+from surefoot.engines.stream import (
+    RESTART_ROWS,
+    Stream,
+    StreamOptions,
+    check_columns,
+    without_outliers,
+)
 from surefoot.engines.stream_kernels import TAIL, scale_rows
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear, Units
@@ -28,6 +34,11 @@ from surefoot.validation import check_array
 # A stream sees each row once, and averages: Adam steps by so many times the learning rate of a fit,
 # and by this share of it after one.
 FRESH_RATE, FITTED_RATE = 3.0, 0.1
+# A column whose running spread is this many times the unit in which the policy sees it gets a new unit.
+OUTGROWN = 2.0
+# So early in a stream, a row whose best decision lies this many units from the usual one doubles the
+# unit of decisions: once a row, so that a single slip of a pen does little.
+EARLY_ROWS, FAR_UNITS = 100, 8.0
 # Rows go through the compiled step in pieces of these lengths, so that few lengths are compiled.
 PIECES = (32, 1)
 
@@ -69,7 +80,12 @@ class AutodiffStream(Stream):
         cls, options: StreamOptions, columns: Any, rows: FloatArray, outcomes: FloatArray,
         offsets: FloatArray | None = None,
     ) -> "AutodiffStream":  # fmt: skip
-        """Begin at the policy's own start, in the units of these rows, and learn them."""
+        """Begin at the policy's own start, in the units of these rows, and learn them.
+
+        An outcome far from the others is taken as the nearest that is not, as contexts are: one slip of
+        a pen would set the unit of all decisions to come, and the length of all steps.
+        """
+        outcomes = np.column_stack([without_outliers(column) for column in outcomes.T])
         known = np.clip(
             np.where(np.isnan(rows), columns["mean"], rows), columns["least"], columns["most"]
         )
@@ -202,8 +218,10 @@ class AutodiffStream(Stream):
         self, rows: FloatArray, outcomes: FloatArray, offsets: FloatArray | None, *, running: bool
     ) -> FloatArray:
         columns, clock = self._columns.copy(), self.clock.copy()
-        filled, scales, movable = (np.empty_like(rows) for _ in range(3))
-        scale_rows(rows, columns, self._rules, running, filled, scales, movable)
+        filled, scales, movable, means, spreads = (np.empty_like(rows) for _ in range(5))
+        scale_rows(rows, columns, self._rules, running, filled, scales, movable, means, spreads)
+        means, spreads = self._followed(means, spreads)
+        units = self._unit_followed(outcomes, offsets)
         inputs = self.options.policy.inputs(filled, offsets)
         fixed = inputs.shape[1] - rows.shape[1]
         scales = np.hstack([scales, np.ones((len(rows), fixed))])
@@ -215,12 +233,49 @@ class AutodiffStream(Stream):
         # A sum is cut after the row that fills the window, as the compiled kernel does it.
         keep = np.where((window > 0) & (seen - 1.0 > window), 1.0 - 1.0 / max(window, 1.0), 1.0)
         radii = np.array([self.options.radius_at(t) for t in time])
-        block = self._steps.StreamRows(inputs, outcomes, radii, scales, movable, share, keep)
+        block = self._steps.StreamRows(
+            inputs, outcomes, radii, scales, movable, means, spreads, units, share, keep
+        )
         carry, decided = self._follow(block, len(rows))
         clock[0] += len(rows)
         self._keep(carry)
         self._columns, self.clock = columns, clock
+        newest = replace(self.form.units, mean=means[-1], spread=spreads[-1], unit=units[-1])
+        self.form = replace(self.form, units=newest)
         return decided
+
+    def _followed(self, means: FloatArray, spreads: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the units of contexts at each row: those so far, until a column has outgrown its own.
+
+        Parameters stay as they are in the new unit. What was learned within a narrow range says nothing
+        of the wider one, and a slope that was learned there would be far too steep for it.
+        """
+        mean, spread = self.form.units.mean.copy(), self.form.units.spread.copy()
+        followed = np.empty_like(means), np.empty_like(spreads)
+        started = np.asarray(self._columns["deviations"] > 0.0)
+        for i in range(len(means)):
+            fresh = ~started & (spreads[i] > 0.0)  # until now it never varied
+            outgrown = fresh | (spreads[i] > OUTGROWN * spread)
+            started |= fresh
+            mean[outgrown], spread[outgrown] = means[i, outgrown], spreads[i, outgrown]
+            followed[0][i], followed[1][i] = mean, spread
+        return followed
+
+    def _unit_followed(self, outcomes: FloatArray, offsets: FloatArray | None) -> FloatArray:
+        """Return the unit of decisions at each row: it grows while first rows turn out to be narrow."""
+        unit, limits = self.form.units.unit.copy(), self.options.policy.decisions
+        followed = np.tile(unit, (len(outcomes), 1))
+        fixed = offsets is not None or (limits is not None and not limits.in_units)
+        if fixed or isinstance(self.options.policy, Linear):  # whose decisions know no unit
+            return followed
+        for i in range(min(len(outcomes), EARLY_ROWS - int(self.clock[0]))):
+            try:
+                best, _ = self.options.cost.typical(outcomes[i : i + 1], np.ones(1))
+            except InvalidInputError:  # a row that has no best decision of its own
+                continue
+            unit = np.where(np.abs(best - self.form.units.centre) > FAR_UNITS * unit, 2.0 * unit, unit)
+            followed[i:] = unit
+        return followed
 
     def _follow(self, block: Any, count: int) -> tuple[Any, FloatArray]:
         """Take rows through the compiled update, in pieces of few lengths."""

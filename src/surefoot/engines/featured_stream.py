@@ -48,7 +48,8 @@ class FeaturedStream(Stream):
         """Take one update for each row."""
         self._refuse_unknown(rows[:1])  # from the second row on, all columns were seen
         columns, filled = self._columns.copy(), np.empty_like(rows)
-        scale_rows(rows, columns, self._rules, True, filled, np.empty_like(rows), np.empty_like(rows))
+        unused = [np.empty_like(rows) for _ in range(4)]
+        scale_rows(rows, columns, self._rules, True, filled, *unused)
         decisions = self.inner.learn(
             self.policy.transform(filled), outcomes, self._offsets(filled, offsets)
         )

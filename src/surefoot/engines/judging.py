@@ -6,20 +6,25 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from surefoot.engines.ascent import Move, better_start, climb, transport
+from surefoot.engines.ascent import Limits, Move, climb, far_starts, transport
 from surefoot.engines.autodiff_steps import (
-    FAR_START,
     Arena,
     Array,
     StepMethod,
     Tree,
+    first_curvature,
     limits_of,
     moved,
     sample_cost,
+    start_lengths,
 )
 
 # Power iterations that estimate the largest curvature of the cost in the sample.
 POWER_STEPS = 6
+# Lengths of the moves at which a judgement looks on each side of a sample, and between the neighbours
+# of the best of them; for order 1 also so many times the longest, as what is gained there by a cost
+# that grows like the distance shows only far out.
+JUDGE_LENGTHS, JUDGE_BETWEEN, FAR_OUT = 24, 8, (1e2, 1e4, 1e6)
 # Two ascents that end this share of the radius apart have found different maximisers.
 SAME_PLACE = 0.05
 
@@ -40,7 +45,7 @@ class Verdict(NamedTuple):
     steepness
         Norm of the inner problem's gradient mapping there: zero at a maximiser.
     several
-        Whether two ascents from different starts ended at different places.
+        Whether ascents from different starts ended at different places.
     """
 
     value: Array
@@ -56,7 +61,7 @@ class Verdict(NamedTuple):
 def judge_row(
     method: StepMethod, arena: Arena, trained: Tree, gamma: Array, x: Array, y: Array
 ) -> Verdict:
-    """Ascend from the sample and from its far side, and look at the better end."""
+    """Ascend from the sample and from the best far moves on each side, and look at the best end."""
 
     def cost_of(move: Move) -> Array:
         return sample_cost(method, trained, arena, *moved(arena, x, y, move))
@@ -65,19 +70,22 @@ def judge_row(
     limits = limits_of(method, arena, x, y)
     nothing = jax.tree.map(jnp.zeros_like, limits.inside)
     none = jnp.zeros((), x.dtype)
-    settings = (gamma, none, method.order, limits)
-    far = better_start(gain, *settings, FAR_START * arena.radius)
-    starts = jax.tree.map(lambda a, b: jnp.stack([a, b]), nothing, far)
+    settings = (gamma, first_curvature(method, arena, gamma, none), method.order, limits)
+    lengths = start_lengths(arena, JUDGE_LENGTHS)
+    if method.order == 1:
+        lengths = jnp.concatenate([lengths, arena.longest * jnp.array(FAR_OUT)])
+    far, _ = far_starts(gain, gamma, method.order, limits, lengths, between=JUDGE_BETWEEN)
+    starts = jax.tree.map(lambda near, more: jnp.concatenate([near[None], more]), nothing, far)
 
     def ascend(start: Move) -> tuple[Move, Array]:
         move = climb(gain, start, *settings, method.inner_steps).move
         return move, cost_of(move) - gamma * transport(move, method.order)
 
-    moves, values = jax.vmap(ascend)(starts)  # one piece of compiled code for both starts
-    better = values[1] > values[0]
-    value = jnp.maximum(values[0], values[1])
-    move = jax.tree.map(lambda both: jnp.where(better, both[1], both[0]), moves)
-    apart = transport(jax.tree.map(lambda both: both[0] - both[1], moves), 2)
+    moves, values = jax.vmap(ascend)(starts)  # one piece of compiled code for all starts
+    best = jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))
+    value = values[best]
+    move = jax.tree.map(lambda ends: ends[best], moves)
+    apart = jax.vmap(lambda end: transport(jax.tree.map(jnp.subtract, end, move), 2))(moves)
     cost, distance = cost_of(move), transport(move, method.order)
     context, outcome = moved(arena, x, y, move)
     slopes = jax.grad(cost_of)(move)
@@ -88,14 +96,19 @@ def judge_row(
         context=context,
         outcome=outcome,
         curvature=_largest_curvature(cost_of, move, slopes, limits.inside),
-        steepness=_steepness(move, slopes, gamma, limits.inside),
-        several=apart > (SAME_PLACE * arena.radius) ** 2,
+        steepness=_steepness(move, slopes, gamma, limits),
+        several=jnp.max(apart) > (SAME_PLACE * arena.radius) ** 2,
     )
 
 
-def _steepness(move: Move, slopes: Move, gamma: Array, inside: Move) -> Array:
-    """Return the norm of the order-2 gradient over the columns that move."""
-    parts = jax.tree.map(lambda g, m, i: i * (g - 2.0 * gamma * m), slopes, move, inside)
+def _steepness(move: Move, slopes: Move, gamma: Array, limits: Limits) -> Array:
+    """Return the norm of the order-2 gradient over the columns that may follow it."""
+    parts = jax.tree.map(lambda g, m, i: i * (g - 2.0 * gamma * m), slopes, move, limits.inside)
+    if limits.lower is not None and limits.upper is not None:
+        parts = jax.tree.map(
+            lambda g, m, low, high: jnp.where(g > 0.0, m < high, m > low) * g,
+            parts, move, limits.lower, limits.upper,
+        )  # fmt: skip
     return jnp.sqrt(sum(jnp.sum(part * part) for part in parts))
 
 

@@ -241,10 +241,11 @@ def stream_steps(
 
 
 @kernel()
-def scale_rows(rows, columns, rules, running, filled, scales, movable):
+def scale_rows(rows, columns, rules, running, filled, scales, movable, means, spreads):
     """Take rows into the scale if ``running``; write each without gaps, with the scale of its time.
 
-    The autodiff engine steps on these; ``filled``, ``scales``, ``movable`` have the shape of ``rows``.
+    The autodiff engine steps on these; what is written has the shape of ``rows``: the row itself, the
+    unit of a move, whether it may move, and the running mean and spread.
     """
     none, no_numbers = np.zeros((0, rows.shape[1])), np.zeros(0, NUMBERS)
     scaled = rules[0].scaled > 0.0
@@ -255,5 +256,6 @@ def scale_rows(rows, columns, rules, running, filled, scales, movable):
             spread = _spread(columns[j])
             filled[i, j] = _known(rows[i, j], columns[j])
             scales[i, j] = spread if scaled and spread > 0.0 else 1.0
+            means[i, j], spreads[i, j] = columns[j].mean, spread
             free = columns[j].frozen == 0.0 and (not scaled or spread > 0.0)
             movable[i, j] = 1.0 if free else 0.0

@@ -11,6 +11,9 @@ from surefoot.nominals.shapes import column_names, count, sizes
 from surefoot.typing import ArrayLike, FloatArray, IntArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
+# Squares and costs of numbers up to this size are still numbers.
+LARGEST = 1e100
+
 
 def _merge_equal_rows(
     contexts: FloatArray, outcomes: FloatArray, masses: FloatArray
@@ -100,6 +103,12 @@ class Empirical(Nominal):
                 raise InvalidInputError(
                     f"offsets must be of the shape of y {arrays['outcomes'].shape}, "
                     f"got {arrays['offsets'].shape}."
+                )
+        for name, key in (("X", "contexts"), ("y", "outcomes")):
+            largest = float(np.abs(arrays[key]).max())
+            if not largest < LARGEST:
+                raise InvalidInputError(
+                    f"{name} must lie within +-{LARGEST:g}, got {largest:g}: choose other units."
                 )
         object.__setattr__(self, "offsets", None)
         for key, array in arrays.items():

@@ -6,6 +6,7 @@ the user's units; moves are measured in units of ``scale``.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import Linear, Policy, Units
 from surefoot.problem.columns import check_support, column_units, sampled_rows
 from surefoot.problem.problem import Problem
-from surefoot.typing import BoolArray, FloatArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +87,21 @@ class GeneralForm:
         """Whether the rows are the nominal, and not a sample of it."""
         return isinstance(self.nominal, Empirical)
 
+    @cached_property
+    def canonical(self) -> IntArray:
+        """The rows in an order that depends on what they hold, and not on where they stand."""
+        first = np.argsort(self.outcomes[:, 0], kind="stable")
+        if (np.diff(self.outcomes[first, 0]) > 0.0).all():
+            return first
+        # By value, so that other units of outcomes or contexts leave the order as it is.
+        columns = [*self.outcomes.T, *self.contexts.T, self.weights]
+        return np.lexsort(columns[::-1])
+
     def draw(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw rows from the nominal, as the policy sees them."""
         if self.exact_rows:
-            rows = rng.choice(len(self.weights), size=size, p=self.weights)
+            order = self.canonical
+            rows = order[rng.choice(len(order), size=size, p=self.weights[order])]
             return self.contexts[rows], self.outcomes[rows]
         contexts, outcomes = self.nominal.sample(rng, size)
         return self.policy.inputs(contexts), outcomes

@@ -1,5 +1,6 @@
 """DA-SGD: draw a sample, move it adversarially, step; repeat."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -207,7 +208,8 @@ class _Endings:
         self, answer: Answer, bounds: Bounds | None, history: tuple[Progress, ...]
     ) -> Solution:
         """Return an answer with a sentence on how its run ended."""
-        proved = bounds is not None and bounds.proved
+        # An engine that knows no lower bound on the way may have found one at the end.
+        proved = bounds is not None and (bounds.proved or math.isfinite(answer.certificate.gap))
         gap = float("inf") if bounds is None else answer.certificate.gap if proved else bounds.gap
         looks = len(history)
         told = self._proved(answer, gap) if proved else self._unproved(answer.steps, gap, looks)
