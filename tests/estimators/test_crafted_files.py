@@ -144,7 +144,7 @@ def deep(depth):
     return value
 
 
-LEAVES = f"{FORECAST}/members/3"
+LEAVES = f"{FORECAST}/members/2"
 CRAFTED = {
     # ensembles
     "members of other columns": ("ensemble", in_part(f"{FORECAST}/least", lambda a: a[:-1])),
