@@ -53,8 +53,16 @@ def shares_found(policy, cost, order, boxed, radius, seed):
     return 1.0 + (np.array([found.value, found.expected_cost]) - worst) / size
 
 
-@pytest.mark.parametrize("cost", COSTS)
-@pytest.mark.parametrize("policy", POLICIES)
+# Each pair compiles eight programs: a few run always, all of them in ``make attack``.
+ALWAYS = {("linear", "tiered"), ("max_affine", "quadratic")}
+PAIRS = [
+    pytest.param(policy, cost, marks=() if (policy, cost) in ALWAYS else pytest.mark.nightly)
+    for policy in POLICIES
+    for cost in COSTS
+]
+
+
+@pytest.mark.parametrize(("policy", "cost"), PAIRS)
 def test_the_adversary_gains_what_a_grid_gains(policy, cost):
     for order in (1, 2):
         for boxed in (False, True):

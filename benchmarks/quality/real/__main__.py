@@ -1,0 +1,16 @@
+"""Run what is missing (an hour on two cores from nothing), then write the tables of the page.
+
+python -m benchmarks.quality.real                    run both halves and write
+python -m benchmarks.quality.real run design|judge [method ...]
+python -m benchmarks.quality.real page
+"""
+
+import sys
+
+from benchmarks.quality.real import page, run
+
+command, *rest = sys.argv[1:] or ["all"]
+if command in ("all", "run"):
+    for half in rest[:1] or ("design", "judge"):
+        run.main(half, tuple(rest[1:]))
+page.main()
