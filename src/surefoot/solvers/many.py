@@ -1,6 +1,6 @@
 """Many problems at once: radii, folds, seeds and data sets of different sizes."""
 
-import importlib
+import math
 import os
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,20 +10,25 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from surefoot.ambiguity import WassersteinForm
+from surefoot.certificates import make_certificate
+from surefoot.costs import Pieces
 from surefoot.engines.affine_lanes import AffineBatch, why_not_batch
 from surefoot.engines.choice import steps_together
 from surefoot.engines.engine import Options
+from surefoot.engines.problem_batch import BatchReply, plain_lines, solve_batch
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
-from surefoot.nominals import Empirical
 from surefoot.problem import Problem, affine_forms
 from surefoot.random import rng_for
-from surefoot.solvers.base import ProductAnswer, Solution, Solver, assemble
+from surefoot.solvers.base import ProductAnswer, Progress, Solution, Solver, assemble, sentence
 from surefoot.solvers.choice import default_solver
 from surefoot.solvers.dasgd import DASGD
+from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.validation import check_choice, check_instance, check_integer
 
 # Steps of a batch where the solver sets none; the paper's own number.
 BATCH_STEPS = 10_000
+# Fewer problems are solved one by one: compiling a loop over them (once on a machine) takes longer.
+FEWEST = 16
 
 
 def solve_many(
@@ -35,9 +40,10 @@ def solve_many(
 ) -> list[Solution]:
     """Solve problems side by side; answers come in the order of the problems.
 
-    Problems may differ in radius, data, number of rows and seed. Problems that share what compiled code
-    is made for step together in one program. Affine problems run one by one on all cores, each to its
-    certified gap, or together on a GPU.
+    Problems may differ in radius, data, number of rows and seed. Small affine problems run in one
+    compiled loop on all cores, each to its certified gap, with the draws and the answer (but for
+    rounding) that it would have alone; others run one by one, or step together in one program where
+    they share what compiled code is made for.
 
     Parameters
     ----------
@@ -50,8 +56,8 @@ def solve_many(
     engine
         For affine problems. "threads": compiled kernels on all cores. "batch": plain DA-SGD for
         ``max_steps`` (10,000 by default) steps of all problems in one JAX program, on a GPU if JAX
-        has one. "auto": "batch" on a GPU, and what is then not within tolerance by "threads";
-        "threads" elsewhere.
+        has one: a quick look, which stops far above the certified gap of the other. "auto": "threads",
+        also where there is a GPU.
 
     Examples
     --------
@@ -72,19 +78,21 @@ def solve_many(
     listed = _one_seed_each(seeds, len(problems))
     for problem in problems:
         check_instance("problems", problem, Problem, "a sequence of Problem(...)")
-    solvers = [default_solver(p) if solver is None else solver for p in problems]
-    for problem, own in zip(problems, solvers, strict=True):
-        own.refuse_unless_fit(problem)
+    lines = _lines(problems, packed=engine != "batch" and _may_be_packed(solver))
+    solvers = [
+        _solver_of(problem, solver, pieces) for problem, pieces in zip(problems, lines, strict=True)
+    ]
     answers: dict[int, Solution] = {}
-    together = _together(engine, solver, problems)
-    if together:
+    if engine == "batch":
+        together = _together(solver, problems)
         batch = solver if isinstance(solver, DASGD) else DASGD()
-        answers |= _solve_batch(problems, together, batch, listed, final=engine == "batch")
-        if engine == "auto":  # never a worse answer than the other engine would give
-            answers = {k: answer for k, answer in answers.items() if answer.converged}
+        answers |= _solve_batch(problems, together, batch, listed)
+    answers |= _solve_packed(problems, lines, solvers, listed)
     groups: dict[Hashable, list[int]] = {}
     for k in sorted(set(range(len(problems))) - set(answers)):
         groups.setdefault(_kind(k, problems[k], solvers[k]), []).append(k)
+    if not groups:
+        return [answers[k] for k in range(len(problems))]
     # Problems are small: a product of matrices that itself takes all cores would only be in the way.
     with (
         threadpool_limits(1 if len(groups) > 1 else None, user_api="blas"),
@@ -122,37 +130,83 @@ def _kind(number: int, problem: Problem, solver: Solver) -> Hashable:
     )  # fmt: skip
 
 
-def _together(engine: str, solver: Solver | None, problems: list[Problem]) -> list[int]:
-    """Return the affine problems that step together: all if asked, those that can on a GPU."""
+def _may_be_packed(solver: Solver | None) -> bool:
+    """Whether a solver is the one whose compiled loop over problems there is, and nobody watches it."""
+    return solver is None or (type(solver) is PrimalDual and solver.callback is None)
+
+
+def _lines(problems: list[Problem], *, packed: bool) -> list[Pieces | None]:
+    """Return the lines of the problems that the compiled loop takes, None for all if they are few."""
+    lines = plain_lines(problems) if packed else []
+    few = sum(pieces is not None for pieces in lines) < FEWEST
+    return [None] * len(problems) if few else lines
+
+
+def _solver_of(problem: Problem, solver: Solver | None, pieces: Pieces | None) -> Solver:
+    """Return the solver of a problem, or refuse it."""
+    if pieces is not None:  # which is what PrimalDual asks for, and more
+        return PrimalDual() if solver is None else solver
+    own = default_solver(problem) if solver is None else solver
+    own.refuse_unless_fit(problem)
+    return own
+
+
+def _solve_packed(
+    problems: list[Problem], lines: list[Pieces | None], solvers: list[Solver], seeds: list[int]
+) -> dict[int, Solution]:
+    """Solve what the compiled loop takes; what does not get to its tolerance there is left out."""
+    chosen = [k for k, pieces in enumerate(lines) if pieces is not None]
+    if not chosen:
+        return {}
+    solver = solvers[chosen[0]]  # the same for all
+    assert isinstance(solver, PrimalDual)
+    rngs = {seed: rng_for(seed, "dasgd", "0") for seed in {seeds[k] for k in chosen}}
+    replies = solve_batch(
+        [problems[k] for k in chosen],
+        [pieces for pieces in lines if pieces is not None],
+        [rngs[seeds[k]] for k in chosen],
+        gap_tol=solver.gap_tol,
+        max_steps=solver.max_steps,
+        growth=solver.growth,
+    )
+    return {
+        k: _packed_solution(solver, reply)
+        for k, reply in zip(chosen, replies, strict=True)
+        if reply is not None
+    }
+
+
+def _packed_solution(solver: PrimalDual, reply: BatchReply) -> Solution:
+    """Return what the compiled loop found; it does not look at a clock."""
+    certificate = make_certificate(reply.upper, reply.lower, reply.floor, "exact")
+    share = f"certified gap {100 * certificate.gap:.2g} %, tolerance {100 * solver.gap_tol:.2g} %"
+    return Solution(
+        parameters=reply.parameters,
+        multiplier=np.array([reply.multiplier]),
+        certificate=certificate,
+        converged=True,
+        status=sentence(type(solver).__name__, reply.steps, share, True),
+        n_steps=reply.steps,
+        history=tuple(
+            Progress(int(steps), upper, lower, gap, math.nan)
+            for steps, upper, lower, gap in reply.looks.tolist()
+        ),
+    )
+
+
+def _together(solver: Solver | None, problems: list[Problem]) -> list[int]:
+    """Return the affine problems, which step together if asked to."""
+    if solver is not None and not isinstance(solver, DASGD):
+        raise UnsupportedProblemError(
+            f"engine='batch' runs plain DA-SGD, got the solver {type(solver).__name__}: use "
+            "engine='threads'."
+        )
     options = solver.options if isinstance(solver, DASGD) else Options()
-    if engine == "batch":
-        if solver is not None and not isinstance(solver, DASGD):
-            raise UnsupportedProblemError(
-                f"engine='batch' runs plain DA-SGD, got the solver {type(solver).__name__}: use "
-                "engine='threads'."
-            )
-        return [k for k, p in enumerate(problems) if not steps_together(p, options)]
-    if engine == "threads" or (solver is not None and not isinstance(solver, DASGD)) or not _has_gpu():
-        return []
-    return [k for k, problem in enumerate(problems) if _can_batch(problem, options)]
-
-
-def _has_gpu() -> bool:
-    try:
-        jax = importlib.import_module("jax")
-    except ImportError:
-        return False
-    return bool(jax.default_backend() == "gpu")
-
-
-def _can_batch(problem: Problem, options: Options) -> bool:
-    if steps_together(problem, options) or not isinstance(problem.nominal, Empirical):
-        return False
-    return all(why_not_batch(form) is None for form in affine_forms(problem))
+    return [k for k, problem in enumerate(problems) if not steps_together(problem, options)]
 
 
 def _solve_batch(
-    problems: list[Problem], chosen: list[int], solver: DASGD, seeds: list[int], *, final: bool
+    problems: list[Problem], chosen: list[int], solver: DASGD, seeds: list[int]
 ) -> dict[int, Solution]:
     """Run plain DA-SGD on all products of all problems together, and certify each."""
     steps = solver.max_steps or BATCH_STEPS
@@ -177,7 +231,6 @@ def _solve_batch(
     return {
         k: assemble(
             solver, [found[k, j] for j in range(len(forms[k]))], gap_tol=solver.gap_tol, advice=advice,
-            warn=final,
         )
         for k in chosen
     }  # fmt: skip
