@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surefoot.estimators import RobustNewsvendor, RobustPolicy, load
     from surefoot.estimators.preparation import PreparedPolicy
     from surefoot.io import register
+    from surefoot.panels import PolicyTable, fit_many
     from surefoot.problem import Problem
     from surefoot.sets import Box, Budget, Simplex
     from surefoot.solvers import DASGD, ConvexProgram, Exact, PrimalDual, solve_many
@@ -26,6 +27,7 @@ _HOMES = {
     "DASGD": "surefoot.solvers",
     "Exact": "surefoot.solvers",
     "Folds": "surefoot.comparison",
+    "PolicyTable": "surefoot.panels",
     "PreparedPolicy": "surefoot.estimators.preparation",
     "PrimalDual": "surefoot.solvers",
     "Problem": "surefoot.problem",
@@ -35,6 +37,7 @@ _HOMES = {
     "Simplex": "surefoot.sets",
     "WassersteinBall": "surefoot.ambiguity",
     "compare": "surefoot.comparison",
+    "fit_many": "surefoot.panels",
     "load": "surefoot.estimators",
     "register": "surefoot.io",
     "solve_many": "surefoot.solvers",
@@ -48,6 +51,7 @@ __all__ = [
     "ConvexProgram",
     "Exact",
     "Folds",
+    "PolicyTable",
     "PreparedPolicy",
     "PrimalDual",
     "Problem",
@@ -58,6 +62,7 @@ __all__ = [
     "WassersteinBall",
     "__version__",
     "compare",
+    "fit_many",
     "load",
     "register",
     "solve_many",

@@ -1,0 +1,170 @@
+"""Fit one series, and judge it on windows of its own past: what a worker does, one after the other."""
+
+import hashlib
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from surefoot.baselines import SAA
+from surefoot.comparison.splits import RollingWindow
+from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
+from surefoot.estimators import RobustEstimator
+from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.exceptions import InvalidInputError
+from surefoot.panels.records import FAILED, FITTED, SeriesRecord, model_bytes, settings_digest
+from surefoot.panels.series import Key, PanelColumns, Series
+from surefoot.random import rng_for
+from surefoot.typing import FloatArray
+from surefoot.version import __version__
+
+# The constant order is judged on as many folds as the policy's radius.
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What all series of a panel share: the columns, the unfitted policy, its cost and the seed."""
+
+    columns: PanelColumns
+    model: RobustEstimator
+    seed: int
+
+    @property
+    def cost(self) -> Cost:
+        """What a decision costs."""
+        given = self.model.get_params(deep=False)
+        if "cost_function" in given:
+            cost: Cost = given["cost_function"]
+            return cost
+        return Newsvendor(given["backorder"], given["holding"])
+
+    def fingerprint(self) -> str:
+        """Return what tells these settings from others, in any process."""
+        given = sorted(self.model.get_params(deep=False).items())
+        parts = [type(self.model).__name__, [(name, repr(value)) for name, value in given]]
+        return settings_digest([__version__, repr(self.columns), parts, self.seed])
+
+    def policy(self, key: Key) -> PreparedPolicy:
+        """Return the unfitted policy of a series; its seed depends on the key alone."""
+        seed = int(rng_for(self.seed, "series", *key).integers(2**31))
+        model = clone(self.model).set_params(random_state=seed)
+        return PreparedPolicy(model, categories=self.columns.categories)
+
+
+def series_digest(series: Series, fingerprint: str) -> str:
+    """Return a fingerprint of a series and its settings."""
+    seen = hashlib.sha256(fingerprint.encode())
+    seen.update("\x1f".join(series.key).encode())
+    columns = {**series.contexts, "": series.outcomes}
+    for name, values in columns.items():
+        seen.update(f"\x1e{name}\x1e".encode())
+        if values is None:
+            continue
+        if values.dtype.kind == "O":
+            seen.update("\x1f".join(map(repr, values.tolist())).encode())
+        else:
+            seen.update(str(values.dtype).encode() + np.ascontiguousarray(values).tobytes())
+    return seen.hexdigest()
+
+
+def fit_series(series: Series, settings: FitSettings, digest: str = "") -> SeriesRecord:
+    """Fit the policy of one series; whatever goes wrong is its reason, and the other series go on."""
+    empty = SeriesRecord(series.key, len(series.rows), FAILED, digest=digest)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            table, outcomes = series.table(), series.clean_outcomes()
+            if len(outcomes) < 2:
+                raise InvalidInputError(f"A series must have at least 2 rows, got {len(outcomes)}.")
+            policy = settings.policy(series.key).fit(table, outcomes)
+            model = policy.model_
+            found = replace(
+                empty,
+                status=FITTED,
+                radius=float(model.radius_),
+                gap=float(model.certificate_.gap),
+                cost=held_out_cost(model),
+                constant_cost=constant_held_out(settings.cost, outcomes, model.random_state),
+                model=model_bytes(policy),
+            )
+        except Exception as error:  # costs and policies may be the user's own, and raise anything
+            found = replace(empty, reason=str(error) or type(error).__name__)
+            outcomes = np.zeros(0)
+    notes = [str(warning.message) for warning in caught]
+    if len(outcomes) and np.ptp(outcomes) == 0.0:
+        notes.append("The outcome never varied: decisions are constant.")
+    return replace(found, warnings=tuple(dict.fromkeys(notes)))
+
+
+def held_out_cost(model: Any) -> float:
+    """Return the cross-validated cost at the chosen radius, NaN where none was measured."""
+    path = getattr(model, "radius_path_", None)
+    if path is None or not path.fold_costs.any():  # with very few rows the choice holds none out
+        return math.nan
+    return float(path.mean_costs[int(np.argmin(np.abs(path.radii - path.radius)))])
+
+
+def constant_held_out(cost: Cost, outcomes: FloatArray, seed: int) -> float:
+    """Return the mean cost of the best constant order on folds that it did not see."""
+    if len(outcomes) < 3:  # two at least must remain to learn from
+        return math.nan
+    order = rng_for(seed, "constant order").permutation(len(outcomes))
+    total = 0.0
+    for held in np.array_split(order, min(FOLDS, len(outcomes))):
+        seen = np.setdiff1d(order, held)
+        total += len(held) * constant_cost(cost, outcomes[seen], outcomes[held])
+    return total / len(outcomes)
+
+
+def constant_cost(cost: Cost, seen: FloatArray, judged: FloatArray) -> float:
+    """Return the mean cost on some outcomes of the order that was best for others."""
+    if isinstance(cost, ConvexPiecewiseCost):
+        decision, _ = cost.typical(seen[:, None], np.full(len(seen), 1.0 / len(seen)))
+        return float(cost.evaluate(np.tile(decision, (len(judged), 1)), judged[:, None]).mean())
+    model = SAA(cost_function=cost).fit(np.zeros((len(seen), 1)), seen)
+    return float(model.cost(np.zeros((len(judged), 1)), judged))
+
+
+@dataclass(frozen=True)
+class SeriesEvaluation:
+    """How one series would have done: windows, rows judged, mean costs, or the reason why not."""
+
+    key: Key
+    windows: int
+    rows: int
+    cost: float
+    constant_cost: float
+    reason: str = ""
+
+    @property
+    def saving(self) -> float:
+        """The share of the constant order's cost that the policy saves."""
+        return 1.0 - self.cost / self.constant_cost if self.constant_cost > 0.0 else math.nan
+
+
+def evaluate_series(series: Series, settings: FitSettings, window: RollingWindow) -> SeriesEvaluation:
+    """Fit on each window of one series in order of time, and judge on the rows that follow."""
+    costs, constants, rows = [], [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            outcomes = series.clean_outcomes()
+            for split in window.splits(len(outcomes), 0):
+                past, ahead = series.take(split.train), series.take(split.test)
+                policy = settings.policy(series.key).fit(past.table(), outcomes[split.train])
+                costs.append(policy.cost(ahead.table(), outcomes[split.test]))
+                constants.append(
+                    constant_cost(settings.cost, outcomes[split.train], outcomes[split.test])
+                )
+                rows.append(len(split.test))
+        except Exception as error:  # as in a fit: the reason of this series, not the end of all
+            reason = str(error) or type(error).__name__
+            return SeriesEvaluation(series.key, 0, 0, math.nan, math.nan, reason)
+    weights = np.array(rows) / sum(rows)
+    return SeriesEvaluation(
+        series.key, len(rows), sum(rows), float(weights @ costs), float(weights @ constants)
+    )

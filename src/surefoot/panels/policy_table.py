@@ -1,0 +1,286 @@
+"""The policies of a panel: decide, judge, summarise, save."""
+
+import math
+import statistics
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from surefoot.comparison.splits import RollingWindow
+from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError, warn_user
+from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
+from surefoot.panels.frames import make_frame, make_of
+from surefoot.panels.picture import draw_savings
+from surefoot.panels.records import (
+    FITTED,
+    SeriesRecord,
+    in_key_order,
+    model_from_bytes,
+    read_part,
+)
+from surefoot.panels.running import PanelProgress, Watch, duration, run_tasks
+from surefoot.panels.series import Key, PanelColumns, key_text, raw_columns, split_series
+from surefoot.panels.sources import Task, source_of
+from surefoot.panels.table_file import read_table_file, write_table_file
+from surefoot.typing import FloatArray
+from surefoot.validation import check_instance, check_integer
+
+# Models that stay ready after they were read; one takes some 100 kB.
+READY_MODELS = 1_000
+# Series that a warning names; the rest are counted.
+NAMED_SERIES = 5
+
+
+class PolicyTable:
+    """One policy for each series of a panel; ``surefoot.fit_many`` makes it.
+
+    Attributes
+    ----------
+    columns
+        What each column is for: ``by``, ``outcome``, ``time``, ``contexts``.
+    random_state
+        From which, with its key, each series has its seed.
+    records
+        One ``SeriesRecord`` for each series, in the order of the keys.
+    """
+
+    def __init__(
+        self,
+        columns: PanelColumns,
+        records: Iterable[SeriesRecord],
+        random_state: int = 0,
+        *,
+        folder: Path | None = None,
+        frames: str | None = None,
+        seconds: float = math.nan,
+    ) -> None:
+        self.columns, self.random_state = columns, random_state
+        self.records = in_key_order(records)
+        self._by_key = {record.key: record for record in self.records}
+        if len(self._by_key) != len(self.records):
+            raise InvalidInputError(
+                f"data must hold each series in one place, got one of {len(self.records)} twice."
+            )
+        self._folder, self._frames, self._seconds = folder, frames, seconds
+        self._ready: OrderedDict[Key, Any] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many series, fitted or not."""
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        """Return what there is to know, in one line."""
+        fitted = [record for record in self.records if record.status == FITTED]
+        failed = len(self.records) - len(fitted)
+        parts = f"{len(fitted):,} fitted" + (f", {failed:,} failed" if failed else "")
+        gaps = [record.gap for record in fitted if math.isfinite(record.gap)]
+        savings = [record.saving for record in fitted if math.isfinite(record.saving)]
+        if gaps:
+            parts += f"; median certified gap {100 * statistics.median(gaps):.1g} %"
+        if savings:
+            parts += f"; median cost {100 * statistics.median(savings):.0f} % below the constant order"
+        return f"PolicyTable({len(self):,} series by {', '.join(self.columns.by)}: {parts})"
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the fitted ``PreparedPolicy`` of a series: ``table["north", 7]``."""
+        wanted = tuple(map(key_text, key if isinstance(key, tuple) else (key,)))
+        reason = self.why_not(wanted)
+        if reason is not None:
+            raise InvalidInputError(f"{_shown(wanted)}: {reason}")
+        return self._model(wanted)
+
+    def why_not(self, key: Key) -> str | None:
+        """Return why there is no policy for a key, or None if there is one."""
+        record = self._by_key.get(key)
+        if record is None:
+            return "no such series was fitted."
+        return None if record.status == FITTED else f"the series was not fitted: {record.reason}"
+
+    def _model(self, key: Key) -> Any:
+        if key in self._ready:
+            self._ready.move_to_end(key)
+            return self._ready[key]
+        record = self._by_key[key]
+        if record.model is not None:
+            self._keep(key, model_from_bytes(record.model))
+        else:
+            self._read_part(record)
+        if key not in self._ready:
+            raise ModelFileError(f"{record.part} must hold the model of {_shown(key)}, got none.")
+        return self._ready[key]
+
+    def _read_part(self, record: SeriesRecord) -> None:
+        """Read the models of a finished task: whoever asks for one is likely to ask for the next."""
+        assert self._folder is not None  # where a record has no model, its part lies there
+        members, models = read_part(self._folder / record.part)
+        for member in [one for one in members if one.key != record.key] + [record]:
+            if member.digest in models and self._by_key.get(member.key, member).digest == member.digest:
+                self._keep(member.key, model_from_bytes(models[member.digest]))
+
+    def _keep(self, key: Key, model: Any) -> None:
+        self._ready[key] = model
+        while len(self._ready) > READY_MODELS:
+            self._ready.popitem(last=False)
+
+    # --- deciding and judging ---------------------------------------------------------------------
+
+    def decide(self, frame: Any) -> FloatArray:
+        """Return a decision for each row of a frame with the key columns and the contexts.
+
+        Rows of a series without a policy (unknown, or not fitted) are NaN, and a ``DataWarning`` names
+        the series with its reason: one odd key must not hold up ten thousand others.
+        """
+        columns, _ = raw_columns(frame)
+        decisions, missing = self._decided(columns, len(frame))
+        self._warn(missing)
+        return decisions
+
+    def _decided(self, columns: dict[str, Any], rows: int) -> tuple[FloatArray, dict[Key, str]]:
+        """Return decisions in the order of the rows, and why some have none."""
+        decisions, missing = np.full(rows, np.nan), {}
+        for series in split_series(columns, self.columns, outcomes=False) if rows else ():
+            reason = self.why_not(series.key)
+            if reason is None:
+                decisions[series.rows] = self._model(series.key).predict(series.table())
+            else:
+                missing[series.key] = reason
+        return decisions, missing
+
+    def cost(self, frame: Any) -> float:
+        """Return the mean realised cost over the rows of a frame whose series have a policy.
+
+        The frame also has the outcome. Rows of a series without a policy are left out, with a warning;
+        if none is left, the cost is NaN.
+        """
+        columns, _ = raw_columns(frame)
+        total, rows, missing = 0.0, 0, {}
+        for series in split_series(columns, self.columns):
+            reason = self.why_not(series.key)
+            if reason is not None:
+                missing[series.key] = reason
+                continue
+            outcomes = series.clean_outcomes()
+            total += len(outcomes) * self._model(series.key).cost(series.table(), outcomes)
+            rows += len(outcomes)
+        self._warn(missing)
+        return total / rows if rows else math.nan
+
+    def _warn(self, missing: dict[Key, str]) -> None:
+        if not missing:
+            return
+        named = [f"{_shown(key)}: {reason}" for key, reason in list(missing.items())[:NAMED_SERIES]]
+        more = len(missing) - len(named)
+        rest = f" and {more:,} more" if more > 0 else ""
+        warn_user(f"{len(missing):,} series have no policy{rest}. {' '.join(named)}", DataWarning)
+
+    def evaluate(
+        self,
+        data: Any,
+        window: RollingWindow,
+        *,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[PanelProgress], None] = False,
+        task_size: int = 20,
+    ) -> Any:
+        """Fit on rolling windows in order of time, judge on the rows that follow, series by series.
+
+        Parameters
+        ----------
+        data
+            The panel, as ``fit_many`` takes it; without a ``time`` column rows count as in order.
+        window
+            ``RollingWindow(train, test)``, in rows.
+        n_jobs, progress, task_size
+            As for ``fit_many``.
+
+        Returns
+        -------
+        A frame with the key, the windows and rows judged, the mean cost, that of the best constant
+        order of each window, the share saved, and the reason where a series cannot be judged.
+        """
+        check_instance("window", window, RollingWindow, "RollingWindow(train=60, test=10)")
+        source = source_of(data)
+        tasks = source.tasks(self.columns, check_integer("task_size", task_size, at_least=1))
+        watch, found = Watch(len(tasks), progress), []
+        for part in run_tasks(evaluate_task, tasks, n_jobs, self._settings(), window):
+            found += part
+            watch.add(len(part), sum(bool(one.reason) for one in part))
+        order = {key: k for k, key in enumerate(self._by_key)}
+        found.sort(key=lambda one: (order.get(one.key, len(order)), one.key))
+        names = ("windows", "rows", "cost", "constant_cost", "saving", "reason")
+        columns = {name: [getattr(one, name) for one in found] for name in names}
+        return make_frame({**self._key_columns(one.key for one in found), **columns}, self._make(data))
+
+    def _settings(self) -> FitSettings:
+        """Return the settings of the fit, from any fitted series: all share them but for the seed."""
+        fitted = next((record.key for record in self.records if record.status == FITTED), None)
+        if fitted is None:
+            raise InvalidInputError("evaluate needs a series that was fitted, got none.")
+        model = clone(self._model(fitted).model)
+        return FitSettings(self.columns, model, self.random_state)
+
+    # --- looking at it ----------------------------------------------------------------------------
+
+    def summary(self) -> Any:
+        """Return one row for each series, as a frame of the kind that the data were.
+
+        Columns: the key, rows, status, reason, radius, gap (certified), cost and constant_cost (on rows
+        held out in cross-validation; NaN for a radius of one's own), saving (of one against the other)
+        and warnings.
+        """
+        names = ("rows", "status", "reason", "radius", "gap", "cost", "constant_cost", "saving")
+        columns = {name: [getattr(record, name) for record in self.records] for name in names}
+        columns["warnings"] = [" ".join(record.warnings) for record in self.records]
+        return make_frame({**self._key_columns(r.key for r in self.records), **columns}, self._frames)
+
+    def _key_columns(self, keys: Iterable[Key]) -> dict[str, list[Any]]:
+        listed = list(keys)
+        return {name: [key[k] for key in listed] for k, name in enumerate(self.columns.by)}
+
+    def _make(self, data: Any) -> str | None:
+        return make_of(data) or self._frames
+
+    def picture(self, target: str | Path | Any) -> None:
+        """Draw how savings are distributed over series into a file, or onto matplotlib axes."""
+        draw_savings(self, target)
+
+    @property
+    def time_taken(self) -> str:
+        """How long the fit took, in words; empty for a table from a file."""
+        return duration(self._seconds) if math.isfinite(self._seconds) else ""
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write one Parquet file: the summary, and each model in the library's own safe format."""
+        write_table_file(Path(path), self.columns, self._with_models(), self.random_state)
+
+    def _with_models(self) -> Iterable[SeriesRecord]:
+        parts: dict[str, dict[str, bytes]] = {}
+        for record in self.records:
+            if record.model is None and record.part:
+                if record.part not in parts:
+                    assert self._folder is not None
+                    parts = {record.part: read_part(self._folder / record.part)[1]}
+                yield replace(record, model=parts[record.part].get(record.digest), part="")
+            else:
+                yield record
+
+    @classmethod
+    def load(cls, path: str | Path) -> "PolicyTable":
+        """Return the table that ``save`` wrote; models are checked when they are first used."""
+        return cls(*read_table_file(Path(path)))
+
+
+def _shown(key: Key) -> str:
+    return " / ".join(key)
+
+
+def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:
+    """Judge the series of a task on windows of their own past."""
+    return [evaluate_series(series, settings, window) for series in task.series(settings.columns)]

@@ -1,0 +1,121 @@
+"""Run tasks on joblib's backend of the moment, and survive workers that die."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed, parallel
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+# A worker that was killed takes its task with it; the others' tasks are done again at most so often.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class PanelProgress:
+    """Where a panel stands: tasks done and in all, series done, how many failed, and the time.
+
+    Attributes
+    ----------
+    tasks_done, tasks
+        Tasks that are finished, and in all.
+    series, failed
+        Series that are finished, and how many of them have no policy.
+    seconds, seconds_left
+        Time since the start, and what is left if the other tasks take as long as those done.
+    """
+
+    tasks_done: int
+    tasks: int
+    series: int
+    failed: int
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float:
+        """Time that is left, at the pace so far."""
+        return self.seconds * (self.tasks - self.tasks_done) / max(self.tasks_done, 1)
+
+    def __str__(self) -> str:
+        """Return one line."""
+        failed = f" ({self.failed:,} failed)" if self.failed else ""
+        return (
+            f"{self.series:,} series{failed}, {100 * self.tasks_done / max(self.tasks, 1):.0f} %, "
+            f"{duration(self.seconds)} so far, about {duration(self.seconds_left)} left"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words of a clock.
+
+    >>> duration(4.2), duration(75), duration(7260)
+    ('4.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def shown(progress: Any) -> Callable[[PanelProgress], None] | None:
+    """Return what to call with the progress: the user's own function, a line on stderr, or nothing."""
+    if callable(progress):
+        return progress  # type: ignore[no-any-return]
+    return _to_stderr if progress else None
+
+
+def _to_stderr(progress: PanelProgress) -> None:
+    end = "\n" if progress.tasks_done == progress.tasks else ""
+    sys.stderr.write(f"\r{progress!s:<100}{end}")
+    sys.stderr.flush()
+
+
+def run_tasks(
+    work: Callable[..., list[Any]], tasks: Sequence[Any], n_jobs: int | None, *arguments: Any
+) -> Iterator[list[Any]]:
+    """Yield what each task gives, in no particular order, on the joblib backend of the moment.
+
+    If a worker dies, the tasks that were not finished are tried again.
+    """
+    left = dict(enumerate(tasks))
+    for attempt in range(ATTEMPTS):
+        runner = Parallel(n_jobs=n_jobs, return_as=_how())
+        try:
+            for number, found in runner(
+                delayed(_numbered)(work, number, task, *arguments)
+                for number, task in list(left.items())
+            ):
+                left.pop(number)
+                yield found
+        except TerminatedWorkerError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        if not left:
+            return
+
+
+def _how() -> str:
+    """Return how results come back: as they are finished, where the backend can."""
+    backend = parallel.get_active_backend()[0]
+    return "generator_unordered" if backend.supports_return_generator else "list"
+
+
+def _numbered(work: Callable[..., Any], number: int, task: Any, *arguments: Any) -> tuple[int, Any]:
+    return number, work(task, *arguments)
+
+
+class Watch:
+    """Counts what is done and tells whoever wants to know."""
+
+    def __init__(self, tasks: int, progress: Any) -> None:
+        self.tasks, self.tell, self.began = tasks, shown(progress), time.perf_counter()
+        self.done = self.series = self.failed = 0
+
+    def add(self, series: int, failed: int) -> None:
+        """Count a finished task."""
+        self.done, self.series, self.failed = self.done + 1, self.series + series, self.failed + failed
+        if self.tell is not None:
+            seconds = time.perf_counter() - self.began
+            self.tell(PanelProgress(self.done, self.tasks, self.series, self.failed, seconds))

@@ -1,0 +1,187 @@
+"""A panel cut into series: one key, its rows in order of time, its columns as they came.
+
+Columns are cleaned series by series, so that an odd value spoils one series and no other.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.estimators.preparation import Table
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.typing import FloatArray, IntArray
+
+Key = tuple[str, ...]
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class PanelColumns:
+    """What each column of a panel is for.
+
+    Attributes
+    ----------
+    by
+        The columns that name a series.
+    outcome
+        The column of outcomes.
+    time
+        The column that orders the rows of a series; None leaves them in their order.
+    contexts
+        The columns that are known beforehand; a ``time`` of dates among them counts by weekday and
+        month.
+    categories
+        Those of them that the frame declares to be categories although they may look like numbers.
+    """
+
+    by: tuple[str, ...]
+    outcome: str
+    time: str | None
+    contexts: tuple[str, ...]
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The rows of one key: contexts by name, outcomes if they are known, and where the rows stood."""
+
+    key: Key
+    contexts: Columns
+    outcomes: NDArray[Any] | None
+    rows: IntArray
+
+    def table(self) -> Table:
+        """Return the contexts, clean; odd values are refused here."""
+        return Table.of(self.contexts)
+
+    def clean_outcomes(self) -> FloatArray:
+        """Return the outcomes as numbers, or say what is wrong with them."""
+        try:
+            outcomes = np.array([np.nan if value is None else value for value in self._given()], float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"The outcome must be a number, got {error}.") from error
+        bad = int((~np.isfinite(outcomes)).sum())
+        if bad:
+            raise InvalidInputError(
+                f"The outcome must be finite, got NaN or infinity in {bad} of {len(outcomes)} rows."
+            )
+        return outcomes
+
+    def _given(self) -> NDArray[Any]:
+        if self.outcomes is None:
+            raise InvalidInputError("The outcome must be known, got rows without it.")
+        if self.outcomes.dtype.kind not in "iufO":
+            raise InvalidInputError(f"The outcome must be a number, got {self.outcomes.dtype}.")
+        return self.outcomes
+
+    def take(self, rows: IntArray) -> "Series":
+        """Return some of the rows."""
+        return Series(
+            self.key, {name: values[rows] for name, values in self.contexts.items()},
+            None if self.outcomes is None else self.outcomes[rows], self.rows[rows],
+        )  # fmt: skip
+
+
+def key_text(value: Any) -> str:
+    """Return the text by which a part of a key is known: 3, 3.0 and "3" are one.
+
+    >>> key_text(3.0), key_text("north"), key_text(np.datetime64("2024-05-01"))
+    ('3', 'north', '2024-05-01')
+    """
+    if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def key_order(key: Key) -> tuple[Any, ...]:
+    """Sort keys as people do: numbers by size, before text.
+
+    >>> sorted([("10", "b"), ("9", "a"), ("x", "a")], key=key_order)
+    [('9', 'a'), ('10', 'b'), ('x', 'a')]
+    """
+    return tuple((0, float(part), part) if _is_whole(part) else (1, 0.0, part) for part in key)
+
+
+def _is_whole(part: str) -> bool:
+    return part.isascii() and part.lstrip("-").isdigit() and len(part) < 16
+
+
+def raw_columns(data: Any) -> tuple[Columns, tuple[str, ...]]:
+    """Return the columns of a pandas or polars frame or of a table by name, and declared categories."""
+    if isinstance(data, Table):
+        return {column.name: column.values for column in data.columns}, ()
+    labels = getattr(data, "columns", None) if hasattr(data, "__len__") else None
+    if labels is None or not hasattr(data, "dtypes"):
+        raise InvalidTypeError(
+            "data must be a pandas or polars frame (collect a lazy one) or a folder of Parquet files, "
+            f"got {type(data).__name__}."
+        )
+    names = [str(label) for label in labels]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInputError(f"data must have distinct column names, got {twice[0]!r} twice.")
+    columns, declared = {}, []
+    for label, name in zip(labels, names, strict=True):
+        columns[name] = np.asarray(data[label])
+        if str(data[label].dtype).lower().startswith(("categor", "enum")):
+            declared.append(name)
+    return columns, tuple(declared)
+
+
+def check_names(given: Mapping[str, Any] | Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse columns that are not there, by name."""
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        raise InvalidInputError(
+            f"data must have a column {missing[0]!r}, got {', '.join(map(repr, given)) or 'none'}."
+        )
+
+
+def split_series(columns: Columns, named: PanelColumns, *, outcomes: bool = True) -> Iterator[Series]:
+    """Yield the series of some columns, keys in order; rows by time, as they came where times tie."""
+    wanted = [*named.by, *named.contexts]
+    check_names(columns, [*wanted, named.outcome] if outcomes else wanted)
+    keys, numbers = _numbered([columns[name] for name in named.by], named.by)
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
+    for number in sorted(range(len(keys)), key=lambda k: key_order(keys[k])):
+        rows = order[bounds[number] : bounds[number + 1]]
+        if named.time is not None and outcomes:
+            rows = rows[_time_order(columns[named.time][rows])]
+        yield Series(
+            keys[number], {name: columns[name][rows] for name in named.contexts},
+            columns[named.outcome][rows] if outcomes else None, rows,
+        )  # fmt: skip
+
+
+def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list[Key], IntArray]:
+    """Return the keys there are, and for each row the number of its key."""
+    texts = []
+    for name, values in zip(names, parts, strict=True):
+        known: dict[Any, str] = {}
+        column = []
+        for row, value in enumerate(values.tolist()):
+            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+                raise InvalidInputError(
+                    f"{name!r} must name a series in each row, got none in row {row}."
+                )
+            if value not in known:
+                # NumPy's days become dates, its nanoseconds numbers; the value itself knows its text.
+                known[value] = key_text(values[row])
+            column.append(known[value])
+        texts.append(column)
+    numbers: dict[Key, int] = {}
+    found = [numbers.setdefault(key, len(numbers)) for key in zip(*texts, strict=True)]
+    return list(numbers), np.array(found, dtype=np.int64)
+
+
+def _time_order(times: NDArray[Any]) -> IntArray:
+    """Return rows by time; a series whose times cannot be compared keeps its order."""
+    try:
+        return np.argsort(times, kind="stable")
+    except TypeError:
+        return np.arange(len(times))

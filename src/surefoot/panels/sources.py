@@ -1,0 +1,180 @@
+"""Where the rows of a panel come from: a frame in memory, or a folder of Parquet files.
+
+A source is cut into tasks. A task of a frame carries the rows of its series; one of a folder carries
+names of files, which the worker reads itself, so that the driver never holds the data.
+"""
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.panels.series import PanelColumns, Series, check_names, raw_columns, split_series
+
+
+class Task(ABC):
+    """Some series, to be worked on by one worker."""
+
+    @abstractmethod
+    def series(self, named: PanelColumns) -> Iterator[Series]:
+        """Yield the series."""
+
+
+class Source(ABC):
+    """A panel."""
+
+    names: tuple[str, ...]
+    categories: tuple[str, ...]
+    dates: tuple[str, ...]
+
+    @abstractmethod
+    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
+        """Cut the panel into tasks of about so many series."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesTask(Task):
+    """Series that are in memory already."""
+
+    members: tuple[Series, ...]
+
+    def series(self, named: PanelColumns) -> Iterator[Series]:
+        """Yield the series."""
+        del named
+        yield from self.members
+
+
+class FrameSource(Source):
+    """A pandas or polars frame, or a table."""
+
+    def __init__(self, data: Any) -> None:
+        self.columns, self.categories = raw_columns(data)
+        self.names = tuple(self.columns)
+        self.dates = tuple(name for name, values in self.columns.items() if values.dtype.kind == "M")
+
+    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
+        """Cut the frame by key."""
+        members = list(split_series(self.columns, named))
+        return [SeriesTask(tuple(members[k : k + size])) for k in range(0, len(members), size)]
+
+
+@dataclass(frozen=True)
+class PartitionTask(Task):
+    """Files of some partitions, each with the parts of the key that its folder names."""
+
+    partitions: tuple[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], ...]
+
+    def series(self, named: PanelColumns) -> Iterator[Series]:
+        """Read the files and yield their series."""
+        parquet = load_arrow("pyarrow.parquet")
+        for keys, files in self.partitions:
+            known = dict(keys)
+            wanted = [*named.by, named.outcome, *named.contexts]
+            wanted += [named.time] if named.time is not None else []
+            read = list(dict.fromkeys(name for name in wanted if name not in known))
+            # The files of a series share a schema; partitioning is ours to add, not to be guessed.
+            tables = [parquet.ParquetFile(file).read(columns=read) for file in files]
+            whole = load_arrow("pyarrow").concat_tables(tables)
+            columns = {
+                name: arrow_values(whole.column(name)) for name in read if name in whole.column_names
+            }
+            for name, value in known.items():
+                columns[name] = np.full(whole.num_rows, value, dtype=object)
+            yield from split_series(columns, named)
+
+
+class ParquetSource(Source):
+    """A folder of Parquet files, in folders named ``column=value`` for (some of) the key columns."""
+
+    def __init__(self, folder: Path) -> None:
+        arrow, dataset = load_arrow("pyarrow"), load_arrow("pyarrow.dataset")
+        self.data = dataset.dataset(folder, format="parquet", partitioning="hive")
+        fragments = list(self.data.get_fragments())
+        if not fragments:
+            raise InvalidInputError(
+                f"data must be a folder of Parquet files, got {folder} without any."
+            )
+        self.files: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for fragment in sorted(fragments, key=lambda one: str(one.path)):
+            keys = dataset.get_partition_keys(fragment.partition_expression)
+            found = tuple((name, str(value)) for name, value in keys.items())
+            self.files.setdefault(found, []).append(str(fragment.path))
+        schema, types = self.data.schema, arrow.types
+        self.names = tuple(schema.names)
+        self.categories = tuple(f.name for f in schema if types.is_dictionary(f.type))
+        self.dates = tuple(
+            f.name for f in schema if types.is_date(f.type) or types.is_timestamp(f.type)
+        )
+
+    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
+        """Give each worker some partitions; all files of a key must lie in one."""
+        stray = [name for keys in self.files for name, _ in keys if name not in named.by]
+        if stray:
+            raise InvalidInputError(
+                f"data must be partitioned by columns of by ({', '.join(named.by)}), got {stray[0]!r}: "
+                "a series would be cut in pieces."
+            )
+        partitions = [(keys, tuple(files)) for keys, files in self.files.items()]
+        return [PartitionTask(tuple(partitions[k : k + size])) for k in range(0, len(partitions), size)]
+
+
+def source_of(data: Any) -> Source:
+    """Return the source that data are."""
+    if isinstance(data, str | Path):
+        folder = Path(data)
+        if not folder.is_dir():
+            raise InvalidInputError(f"data must be a frame or a folder of Parquet files, got {data}.")
+        return ParquetSource(folder)
+    return FrameSource(data)
+
+
+def named_columns(
+    source: Source, by: Sequence[str] | str, outcome: str, time: str | None, contexts: Any
+) -> PanelColumns:
+    """Return what each column is for; by default all columns that are left are contexts.
+
+    A time that is no date orders rows and no more: a policy that is linear in it would follow a trend
+    beyond everything seen.
+    """
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if not keys or len(set(keys)) != len(keys):
+        raise InvalidInputError(f"by must name distinct columns, at least one, got {keys!r}.")
+    check_names(source.names, [*keys, outcome, *([] if time is None else [time])])
+    roles = [*keys, outcome]
+    if contexts is None:
+        aside = {*roles, *([time] if time not in source.dates else [])}
+        contexts = [name for name in source.names if name not in aside]
+    chosen = (contexts,) if isinstance(contexts, str) else tuple(contexts)
+    check_names(source.names, chosen)
+    both = [name for name in chosen if name in roles]
+    if both:
+        raise InvalidInputError(f"contexts must not hold keys or the outcome, got {both[0]!r}.")
+    if not chosen:
+        raise InvalidInputError("contexts must name at least one column, got none.")
+    if outcome in keys:
+        raise InvalidInputError(f"outcome must not be a column of by, got {outcome!r}.")
+    declared = tuple(name for name in chosen if name in source.categories)
+    return PanelColumns(keys, outcome, time, chosen, declared)
+
+
+def load_arrow(module: str) -> Any:
+    """Return a module of pyarrow, or say which command installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            'Parquet files need pyarrow: run pip install "surefoot[panels]".'
+        ) from error
+
+
+def arrow_values(column: Any) -> NDArray[Any]:
+    """Return a column of a Parquet file as NumPy has it; gaps become NaN, NaT or None."""
+    if "dictionary" in str(column.type):
+        column = column.cast(column.type.value_type)
+    return np.asarray(column.to_numpy())
