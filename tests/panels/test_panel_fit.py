@@ -198,7 +198,7 @@ def test_all_series_may_be_odd(frame, quick):
     assert repr(table) == "PolicyTable(6 series by shop, product: 0 fitted, 6 failed)"
     with pytest.warns(DataWarning, match="6 series have no policy and 1 more"):
         assert np.isnan(table.decide(frame)).all()
-    with pytest.raises(InvalidInputError, match="evaluate needs a series that was fitted"):
+    with pytest.raises(InvalidInputError, match="cost and evaluate need a series that was fitted"):
         table.evaluate(frame, RollingWindow(10, 5))
 
 

@@ -2,6 +2,7 @@
 
 import time as clock
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError, 
 from surefoot.panels.fitting import FitSettings, fit_series, series_digest
 from surefoot.panels.frames import make_of
 from surefoot.panels.policy_table import PolicyTable
-from surefoot.panels.records import FAILED, SeriesRecord, read_part, write_part
+from surefoot.panels.pooling import check_scales, learn_together
+from surefoot.panels.records import BORROWED, FAILED, SeriesRecord, read_part, write_part
 from surefoot.panels.running import PanelProgress, Watch, run_tasks
 from surefoot.panels.sources import Task, named_columns, source_of
-from surefoot.validation import check_instance, check_integer
+from surefoot.validation import check_flag, check_instance, check_integer
 
 # Series of a task: few enough to spread evenly and to lose little, many enough to cost nothing.
 TASK_SERIES = 100
@@ -29,6 +31,7 @@ def fit_many(
     model: RobustEstimator | None = None,
     time: str | None = None,
     contexts: Sequence[str] | None = None,
+    borrow: bool = False,
     folder: str | Path | None = None,
     n_jobs: int | None = None,
     task_size: int = TASK_SERIES,
@@ -61,6 +64,11 @@ def fit_many(
     contexts
         The columns that are known beforehand; None is all others. Numbers, categories, dates and gaps
         are prepared series by series, as ``PreparedPolicy`` does.
+    borrow
+        Whether short series borrow strength: decisions are a mixture of the series' own policy and of
+        one learned over all series, the more of it the fewer rows a series has; how much is chosen by
+        the cost on the newest rows. Series that cannot be fitted alone decide by the latter. Needs a
+        cost of two lines, and about twice the time.
     folder
         Where finished tasks are kept. A call with the same folder after an interruption fits only what
         is missing: a finished series with the same rows and settings is never fitted again. Models
@@ -88,6 +96,8 @@ def fit_many(
     (2,)
     """
     settings, source = _settings(data, by, outcome, cost, model, time, contexts, random_state)
+    if check_flag("borrow", borrow):
+        check_scales(settings)
     tasks = source.tasks(settings.columns, check_integer("task_size", task_size, at_least=1))
     place = None if folder is None else _made(Path(folder))
     finished = {} if place is None else _finished(place)
@@ -98,11 +108,23 @@ def fit_many(
         whole = [finished[one] if isinstance(one, str) else one for one in found]
         records += whole
         watch.add(len(whole), sum(record.status == FAILED for record in whole))
+    pooled = None
+    if borrow:
+        pooled, units = learn_together(tasks, settings, n_jobs)
+        records = [_with_units(record, units.get(record.key)) for record in records]
     seconds = clock.perf_counter() - began
     return PolicyTable(
-        settings.columns, records, random_state=settings.seed, folder=place, frames=make_of(data),
-        seconds=seconds,
+        settings.columns, records, random_state=settings.seed, pooled=pooled, folder=place,
+        frames=make_of(data), seconds=seconds,
     )  # fmt: skip
+
+
+def _with_units(record: SeriesRecord, units: tuple[float, float] | None) -> SeriesRecord:
+    """Return a record of a series that may borrow, and so has a policy in any case."""
+    if units is None:
+        return record
+    status = BORROWED if record.status == FAILED else record.status
+    return replace(record, mean=units[0], size=units[1], status=status)
 
 
 def _settings(

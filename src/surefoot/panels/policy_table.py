@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -12,11 +13,20 @@ import numpy as np
 from sklearn.base import clone
 
 from surefoot.comparison.splits import RollingWindow
-from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError, warn_user
+from surefoot.exceptions import (
+    DataWarning,
+    InvalidInputError,
+    ModelFileError,
+    UnsupportedProblemError,
+    warn_user,
+)
 from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
 from surefoot.panels.frames import make_frame, make_of
 from surefoot.panels.picture import draw_savings
+from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
+    BORROWED,
+    FAILED,
     FITTED,
     SeriesRecord,
     in_key_order,
@@ -24,7 +34,7 @@ from surefoot.panels.records import (
     read_part,
 )
 from surefoot.panels.running import PanelProgress, Watch, duration, run_tasks
-from surefoot.panels.series import Key, PanelColumns, key_text, raw_columns, split_series
+from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
 from surefoot.panels.sources import Task, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
 from surefoot.typing import FloatArray
@@ -45,6 +55,9 @@ class PolicyTable:
         What each column is for: ``by``, ``outcome``, ``time``, ``contexts``.
     random_state
         From which, with its key, each series has its seed.
+    pooled
+        What all series together say, if they borrow from each other: the pooled policy's ``rows`` are
+        how many rows of its own are worth as much to a series.
     records
         One ``SeriesRecord`` for each series, in the order of the keys.
     """
@@ -55,11 +68,12 @@ class PolicyTable:
         records: Iterable[SeriesRecord],
         random_state: int = 0,
         *,
+        pooled: PooledPolicy | None = None,
         folder: Path | None = None,
         frames: str | None = None,
         seconds: float = math.nan,
     ) -> None:
-        self.columns, self.random_state = columns, random_state
+        self.columns, self.random_state, self.pooled = columns, random_state, pooled
         self.records = in_key_order(records)
         self._by_key = {record.key: record for record in self.records}
         if len(self._by_key) != len(self.records):
@@ -68,6 +82,7 @@ class PolicyTable:
             )
         self._folder, self._frames, self._seconds = folder, frames, seconds
         self._ready: OrderedDict[Key, Any] = OrderedDict()
+        self._pooled_model = None if pooled is None else model_from_bytes(pooled.model)
 
     def __len__(self) -> int:
         """How many series, fitted or not."""
@@ -76,8 +91,14 @@ class PolicyTable:
     def __repr__(self) -> str:
         """Return what there is to know, in one line."""
         fitted = [record for record in self.records if record.status == FITTED]
-        failed = len(self.records) - len(fitted)
-        parts = f"{len(fitted):,} fitted" + (f", {failed:,} failed" if failed else "")
+        counts = [
+            (sum(record.status == word for record in self.records), word) for word in (BORROWED, FAILED)
+        ]
+        parts = ", ".join(
+            [f"{len(fitted):,} fitted", *(f"{count:,} {word}" for count, word in counts if count)]
+        )
+        if self.pooled is not None:
+            parts += f"; the others are worth {self.pooled.rows:g} rows of one's own"
         gaps = [record.gap for record in fitted if math.isfinite(record.gap)]
         savings = [record.saving for record in fitted if math.isfinite(record.saving)]
         if gaps:
@@ -90,6 +111,8 @@ class PolicyTable:
         """Return the fitted ``PreparedPolicy`` of a series: ``table["north", 7]``."""
         wanted = tuple(map(key_text, key if isinstance(key, tuple) else (key,)))
         reason = self.why_not(wanted)
+        if reason is None and self._by_key[wanted].status == BORROWED:
+            reason = f"the series has no policy of its own: {self._by_key[wanted].reason}"
         if reason is not None:
             raise InvalidInputError(f"{_shown(wanted)}: {reason}")
         return self._model(wanted)
@@ -99,7 +122,7 @@ class PolicyTable:
         record = self._by_key.get(key)
         if record is None:
             return "no such series was fitted."
-        return None if record.status == FITTED else f"the series was not fitted: {record.reason}"
+        return f"the series was not fitted: {record.reason}" if record.status == FAILED else None
 
     def _model(self, key: Key) -> Any:
         if key in self._ready:
@@ -146,10 +169,25 @@ class PolicyTable:
         for series in split_series(columns, self.columns, outcomes=False) if rows else ():
             reason = self.why_not(series.key)
             if reason is None:
-                decisions[series.rows] = self._model(series.key).predict(series.table())
+                decisions[series.rows] = self._mixed(series)
             else:
                 missing[series.key] = reason
         return decisions, missing
+
+    def _mixed(self, series: Series) -> FloatArray:
+        """Return decisions of a series: its own, mixed with what all series say where it borrows."""
+        record, table = self._by_key[series.key], series.table()
+        if self.pooled is None or not math.isfinite(record.mean):
+            own: FloatArray = self._model(series.key).predict(table)
+            return own
+        assert self._pooled_model is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the series' own policy says it
+            others = record.mean + record.size * self._pooled_model.predict(table)
+        share = 0.0 if record.status == BORROWED else self.pooled.share(record.rows)
+        if share == 0.0:
+            return np.asarray(others)
+        return np.asarray(share * self._model(series.key).predict(table) + (1.0 - share) * others)
 
     def cost(self, frame: Any) -> float:
         """Return the mean realised cost over the rows of a frame whose series have a policy.
@@ -159,13 +197,14 @@ class PolicyTable:
         """
         columns, _ = raw_columns(frame)
         total, rows, missing = 0.0, 0, {}
+        cost = self._settings().cost
         for series in split_series(columns, self.columns):
             reason = self.why_not(series.key)
             if reason is not None:
                 missing[series.key] = reason
                 continue
             outcomes = series.clean_outcomes()
-            total += len(outcomes) * self._model(series.key).cost(series.table(), outcomes)
+            total += float(cost.evaluate(self._mixed(series)[:, None], outcomes[:, None]).sum())
             rows += len(outcomes)
         self._warn(missing)
         return total / rows if rows else math.nan
@@ -204,6 +243,11 @@ class PolicyTable:
         order of each window, the share saved, and the reason where a series cannot be judged.
         """
         check_instance("window", window, RollingWindow, "RollingWindow(train=60, test=10)")
+        if self.pooled is not None:
+            raise UnsupportedProblemError(
+                "evaluate judges series on their own, got a table that borrows: fit on older rows and "
+                "call cost on the newer ones."
+            )
         source = source_of(data)
         tasks = source.tasks(self.columns, check_integer("task_size", task_size, at_least=1))
         watch, found = Watch(len(tasks), progress), []
@@ -219,10 +263,10 @@ class PolicyTable:
     def _settings(self) -> FitSettings:
         """Return the settings of the fit, from any fitted series: all share them but for the seed."""
         fitted = next((record.key for record in self.records if record.status == FITTED), None)
-        if fitted is None:
-            raise InvalidInputError("evaluate needs a series that was fitted, got none.")
-        model = clone(self._model(fitted).model)
-        return FitSettings(self.columns, model, self.random_state)
+        policy = self._pooled_model if fitted is None else self._model(fitted)
+        if policy is None:
+            raise InvalidInputError("cost and evaluate need a series that was fitted, got none.")
+        return FitSettings(self.columns, clone(policy.model), self.random_state)
 
     # --- looking at it ----------------------------------------------------------------------------
 
@@ -258,7 +302,7 @@ class PolicyTable:
 
     def save(self, path: str | Path) -> None:
         """Write one Parquet file: the summary, and each model in the library's own safe format."""
-        write_table_file(Path(path), self.columns, self._with_models(), self.random_state)
+        write_table_file(Path(path), self.columns, self._with_models(), self.random_state, self.pooled)
 
     def _with_models(self) -> Iterable[SeriesRecord]:
         parts: dict[str, dict[str, bytes]] = {}
@@ -274,7 +318,8 @@ class PolicyTable:
     @classmethod
     def load(cls, path: str | Path) -> "PolicyTable":
         """Return the table that ``save`` wrote; models are checked when they are first used."""
-        return cls(*read_table_file(Path(path)))
+        columns, records, random_state, pooled = read_table_file(Path(path))
+        return cls(columns, records, random_state, pooled=pooled)
 
 
 def _shown(key: Key) -> str:

@@ -16,7 +16,7 @@ from surefoot.exceptions import ModelFileError
 from surefoot.io import read_archive, write_archive
 from surefoot.panels.series import Key, key_order
 
-FITTED, FAILED = "fitted", "failed"
+FITTED, FAILED, BORROWED = "fitted", "failed", "borrowed"
 _KIND = "panel part"
 
 
@@ -29,12 +29,15 @@ class SeriesRecord:
     key, rows
         Its name, one part for each column of ``by``, and its number of rows.
     status, reason
-        "fitted", or "failed" with the reason as a sentence.
+        "fitted", or "failed" with the reason as a sentence; "borrowed" where the series itself failed,
+        and the pooled policy of all series decides.
     radius, gap
         The radius used and the certified gap, NaN where there is none.
     cost, constant_cost
         Mean cost on rows held out in cross-validation, of the policy and of the best constant order;
         NaN where the fit held no rows out (a radius of the user's own).
+    mean, size
+        Of the outcomes and of their absolute values, where the series may borrow from others.
     warnings
         What the fit warned of.
     digest
@@ -53,6 +56,8 @@ class SeriesRecord:
     gap: float = math.nan
     cost: float = math.nan
     constant_cost: float = math.nan
+    mean: float = math.nan
+    size: float = math.nan
     warnings: tuple[str, ...] = ()
     digest: str = ""
     model: bytes | None = None
@@ -105,7 +110,8 @@ def record_from_plain(plain: Any) -> SeriesRecord:
         return SeriesRecord(
             key=tuple(map(str, plain["key"])), rows=int(plain["rows"]), status=str(plain["status"]),
             reason=str(plain["reason"]), radius=number("radius"), gap=number("gap"),
-            cost=number("cost"), constant_cost=number("constant_cost"),
+            cost=number("cost"), constant_cost=number("constant_cost"), mean=number("mean"),
+            size=number("size"),
             warnings=tuple(map(str, plain["warnings"])), digest=str(plain["digest"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:

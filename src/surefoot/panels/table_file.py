@@ -9,35 +9,48 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.exceptions import ModelFileError
-from surefoot.panels.records import FITTED, SeriesRecord, plain_record, record_from_plain
+from surefoot.panels.pooling import PooledPolicy
+from surefoot.panels.records import (
+    BORROWED,
+    FAILED,
+    FITTED,
+    SeriesRecord,
+    plain_record,
+    record_from_plain,
+)
 from surefoot.panels.series import PanelColumns
 from surefoot.panels.sources import load_arrow
-from surefoot.validation import check_integer
+from surefoot.validation import check_integer, check_number
 
 FORMAT, FORMAT_VERSION = "surefoot-panel", 1
-_META = b"surefoot"
+_META, _POOLED = b"surefoot", b"surefoot-pooled"
 # The key is one column of lists, beside one column for each part of it that people can filter by.
-_NUMBERS, _TEXTS = ("radius", "gap", "cost", "constant_cost"), ("status", "reason", "digest")
+_NUMBERS = ("radius", "gap", "cost", "constant_cost", "mean", "size")
+_TEXTS = ("status", "reason", "digest")
 # Series of a row group: so many models are in memory at a time while a table is written.
 GROUP = 1_000
 
 
 def write_table_file(
-    path: Path, columns: PanelColumns, records: Iterable[SeriesRecord], random_state: int
-) -> None:
+    path: Path, columns: PanelColumns, records: Iterable[SeriesRecord], random_state: int,
+    pooled: PooledPolicy | None,
+) -> None:  # fmt: skip
     """Write the file, whole or not at all."""
     arrow, parquet = load_arrow("pyarrow"), load_arrow("pyarrow.parquet")
     meta = {
         "format": FORMAT, "format_version": FORMAT_VERSION, "columns": asdict(columns),
         "random_state": random_state,
+        # Text, as JSON has no infinity.
+        "pooled_rows": None if pooled is None else str(pooled.rows),
     }  # fmt: skip
+    notes = {_META: json.dumps(meta).encode()} | ({} if pooled is None else {_POOLED: pooled.model})
     texts = arrow.list_(arrow.string())
     schema = arrow.schema(
         [("key", texts), ("rows", arrow.int64())]
         + [(name, arrow.string()) for name in _TEXTS]
         + [(name, arrow.float64()) for name in _NUMBERS]
         + [("warnings", texts), ("model", arrow.large_binary())],
-        metadata={_META: json.dumps(meta).encode()},
+        metadata=notes,
     )
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -61,25 +74,30 @@ def _groups(records: Iterable[SeriesRecord]) -> Iterable[list[SeriesRecord]]:
     yield group
 
 
-def read_table_file(path: Path) -> tuple[PanelColumns, list[SeriesRecord], int]:
+def read_table_file(
+    path: Path,
+) -> tuple[PanelColumns, list[SeriesRecord], int, PooledPolicy | None]:
     """Read and check the file."""
     arrow, parquet = load_arrow("pyarrow"), load_arrow("pyarrow.parquet")
     if not path.is_file():
         raise ModelFileError(f"There is no table of policies at {path}.")
     try:
         with parquet.ParquetFile(path) as file:
-            columns, seed = _settings(path, (file.schema_arrow.metadata or {}).get(_META))
+            columns, seed, pooled = _settings(path, file.schema_arrow.metadata or {})
             rows = file.read().to_pylist()
     except (arrow.ArrowException, OSError) as error:
         raise ModelFileError(
             f"{path} must be a table of policies, got a damaged file: {error}."
         ) from error
-    return columns, [_record(path, columns, row) for row in rows], seed
+    records = [_record(path, columns, row) for row in rows]
+    if pooled is None and any(record.status == BORROWED for record in records):
+        raise ModelFileError(f"{path} must hold a pooled policy for series that borrow, got none.")
+    return columns, records, seed, pooled
 
 
-def _settings(path: Path, text: Any) -> tuple[PanelColumns, int]:
+def _settings(path: Path, notes: Any) -> tuple[PanelColumns, int, PooledPolicy | None]:
     try:
-        meta = json.loads(text or b"null")
+        meta = json.loads(notes.get(_META, b"null"))
         if meta["format"] != FORMAT or meta["format_version"] != FORMAT_VERSION:
             raise ModelFileError(
                 f"{path} must be a table of policies of version {FORMAT_VERSION}, got "
@@ -89,7 +107,12 @@ def _settings(path: Path, text: Any) -> tuple[PanelColumns, int]:
         lists = {name: tuple(map(str, given[name])) for name in ("by", "contexts", "categories")}
         time = None if given["time"] is None else str(given["time"])
         seed = check_integer("random_state", meta["random_state"], at_least=0)
-        return PanelColumns(outcome=str(given["outcome"]), time=time, **lists), seed
+        worth, pooled = meta["pooled_rows"], None
+        if worth is not None:
+            pooled = PooledPolicy(
+                notes[_POOLED], check_number("rows", float(worth), at_least=0, finite=False)
+            )
+        return PanelColumns(outcome=str(given["outcome"]), time=time, **lists), seed, pooled
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -104,6 +127,6 @@ def _record(path: Path, columns: PanelColumns, row: dict[str, Any]) -> SeriesRec
         raise ModelFileError(f"{path} must have keys of {len(columns.by)} parts, got {record.key}.")
     if (record.status == FITTED) != isinstance(model, bytes):
         raise ModelFileError(f"{path} must hold a model for fitted series alone, got {record.key}.")
-    if record.rows < 0 or math.isinf(record.radius):
+    if record.rows < 0 or math.isinf(record.radius) or record.status not in (FITTED, FAILED, BORROWED):
         raise ModelFileError(f"{path} must hold series that can be, got {record.key}.")
     return replace(record, model=model)
