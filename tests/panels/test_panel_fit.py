@@ -114,7 +114,7 @@ def test_polars_gives_the_same_policies(table, frame, quick):
     assert isinstance(found.summary(), pl.DataFrame)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_backends_give_the_same_bits(table, frame, quick, backend):
     with parallel_config(backend=backend):
         same(fit(frame, quick, n_jobs=2, task_size=2), table, frame)
@@ -183,20 +183,31 @@ def test_unknown_series_decide_nan_and_are_named(odd, frame, quick):
     with pytest.warns(DataWarning) as caught:
         decisions = table.decide(asked)
     message = str(caught[0].message)
-    assert message.startswith("4 series have no policy.")
+    assert message.startswith("4 series have no decision: ")
     assert "gap / 1: the series was not fitted: The outcome must be finite" in message
     assert "south / 10: no such series was fitted." in message
     np.testing.assert_array_equal(np.isnan(decisions), asked["shop"] != "good")
-    with pytest.warns(DataWarning, match="no policy"):
+    with pytest.warns(DataWarning, match="3 series have no decision"):
         assert np.isfinite(table.cost(asked[asked["shop"] != "gap"]))
     with pytest.raises(InvalidInputError, match="^nowhere / 1: no such series was fitted.$"):
         table["nowhere", 1]
 
 
+def test_odd_rows_at_decision_time_stop_no_other_series(table, frame):
+    north = (frame["shop"] == "north") & (frame["product"] == 1)
+    odd = frame.assign(price=frame["price"].where(~north, np.inf))
+    with pytest.warns(DataWarning, match="1 series have no decision: north / 1: X must be finite"):
+        decisions = table.decide(odd)
+    np.testing.assert_array_equal(decisions, np.where(north, np.nan, table.decide(frame)))
+    gap = frame.assign(sales=frame["sales"].where(~north))
+    with pytest.warns(DataWarning, match="north / 1: The outcome must be finite"):
+        assert table.cost(gap) == pytest.approx(table.cost(frame[~north]))
+
+
 def test_all_series_may_be_odd(frame, quick):
     table = fit(frame.assign(sales=np.nan), quick)
     assert repr(table) == "PolicyTable(6 series by shop, product: 0 fitted, 6 failed)"
-    with pytest.warns(DataWarning, match="6 series have no policy and 1 more"):
+    with pytest.warns(DataWarning, match="6 series have no decision: .* And 1 more.$"):
         assert np.isnan(table.decide(frame)).all()
     with pytest.raises(InvalidInputError, match="cost and evaluate need a series that was fitted"):
         table.evaluate(frame, RollingWindow(10, 5))

@@ -41,6 +41,23 @@ def test_a_folder_gives_the_policies_of_the_frame(frame, folder, quick):
     assert from_folder.evaluate(folder, window).equals(from_frame.evaluate(frame, window))
 
 
+def test_a_damaged_file_costs_its_own_series_only(folder, quick):
+    file = sorted(folder.rglob("*.parquet"))[-1]
+    file.write_bytes(file.read_bytes()[:-40] + b"x" * 40)
+    table = fit_many(folder, BY, "sales", model=quick, time="date")
+    failed = [record for record in table.records if record.status == "failed"]
+    assert len(failed) == 1
+    assert failed[0].key[0] == "south"
+    assert failed[0].reason.startswith("The rows cannot be read: ")
+    assert len(table) - 1 == (5 if "product=" in str(file) else 3)
+
+
+def test_a_folder_of_other_files_is_refused(tmp_path, quick):
+    (tmp_path / "a.parquet").write_text("no Parquet")
+    with pytest.raises(InvalidInputError, match="data must be a folder of Parquet files, got"):
+        fit_many(tmp_path, BY, "sales", model=quick)
+
+
 def test_workers_read_their_own_files(folder, quick):
     found = sources.source_of(str(folder))
     named = sources.named_columns(found, BY, "sales", "date", None)

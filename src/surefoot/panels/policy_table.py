@@ -155,8 +155,8 @@ class PolicyTable:
     def decide(self, frame: Any) -> FloatArray:
         """Return a decision for each row of a frame with the key columns and the contexts.
 
-        Rows of a series without a policy (unknown, or not fitted) are NaN, and a ``DataWarning`` names
-        the series with its reason: one odd key must not hold up ten thousand others.
+        Rows of a series without a policy (unknown, or not fitted) or with odd values are NaN, and a
+        ``DataWarning`` names the series with its reason: one must not hold up ten thousand others.
         """
         columns, _ = raw_columns(frame)
         decisions, missing = self._decided(columns, len(frame))
@@ -168,9 +168,12 @@ class PolicyTable:
         decisions, missing = np.full(rows, np.nan), {}
         for series in split_series(columns, self.columns, outcomes=False) if rows else ():
             reason = self.why_not(series.key)
-            if reason is None:
-                decisions[series.rows] = self._mixed(series)
-            else:
+            try:
+                if reason is None:
+                    decisions[series.rows] = self._mixed(series)
+            except InvalidInputError as error:  # an odd value in its rows
+                reason = str(error)
+            if reason is not None:
                 missing[series.key] = reason
         return decisions, missing
 
@@ -192,20 +195,23 @@ class PolicyTable:
     def cost(self, frame: Any) -> float:
         """Return the mean realised cost over the rows of a frame whose series have a policy.
 
-        The frame also has the outcome. Rows of a series without a policy are left out, with a warning;
-        if none is left, the cost is NaN.
+        The frame also has the outcome. Rows of a series without a policy or with odd values are left
+        out, with a warning; if none is left, the cost is NaN.
         """
         columns, _ = raw_columns(frame)
         total, rows, missing = 0.0, 0, {}
         cost = self._settings().cost
         for series in split_series(columns, self.columns):
             reason = self.why_not(series.key)
+            try:
+                if reason is None:
+                    outcomes = series.clean_outcomes()
+                    total += float(cost.evaluate(self._mixed(series)[:, None], outcomes[:, None]).sum())
+                    rows += len(outcomes)
+            except InvalidInputError as error:
+                reason = str(error)
             if reason is not None:
                 missing[series.key] = reason
-                continue
-            outcomes = series.clean_outcomes()
-            total += float(cost.evaluate(self._mixed(series)[:, None], outcomes[:, None]).sum())
-            rows += len(outcomes)
         self._warn(missing)
         return total / rows if rows else math.nan
 
@@ -214,8 +220,8 @@ class PolicyTable:
             return
         named = [f"{_shown(key)}: {reason}" for key, reason in list(missing.items())[:NAMED_SERIES]]
         more = len(missing) - len(named)
-        rest = f" and {more:,} more" if more > 0 else ""
-        warn_user(f"{len(missing):,} series have no policy{rest}. {' '.join(named)}", DataWarning)
+        rest = f" And {more:,} more." if more > 0 else ""
+        warn_user(f"{len(missing):,} series have no decision: {' '.join(named)}{rest}", DataWarning)
 
     def evaluate(
         self,

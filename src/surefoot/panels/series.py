@@ -47,15 +47,21 @@ class PanelColumns:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The rows of one key: contexts by name, outcomes if they are known, and where the rows stood."""
+    """The rows of one key: contexts by name, outcomes if they are known, and where the rows stood.
+
+    ``fault`` says why the rows could not be read, if so.
+    """
 
     key: Key
     contexts: Columns
     outcomes: NDArray[Any] | None
     rows: IntArray
+    fault: str = ""
 
     def table(self) -> Table:
         """Return the contexts, clean; odd values are refused here."""
+        if self.fault:
+            raise InvalidInputError(self.fault)
         return Table.of(self.contexts)
 
     def clean_outcomes(self) -> FloatArray:

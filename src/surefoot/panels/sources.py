@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.exceptions import InvalidInputError, MissingExtraError
-from surefoot.panels.series import PanelColumns, Series, check_names, raw_columns, split_series
+from surefoot.exceptions import InvalidInputError, MissingExtraError, SurefootError
+from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
 
 
 class Task(ABC):
@@ -72,21 +72,27 @@ class PartitionTask(Task):
 
     def series(self, named: PanelColumns) -> Iterator[Series]:
         """Read the files and yield their series."""
-        parquet = load_arrow("pyarrow.parquet")
+        arrow = load_arrow("pyarrow")
         for keys, files in self.partitions:
             known = dict(keys)
-            wanted = [*named.by, named.outcome, *named.contexts]
-            wanted += [named.time] if named.time is not None else []
-            read = list(dict.fromkeys(name for name in wanted if name not in known))
-            # The files of a series share a schema; partitioning is ours to add, not to be guessed.
-            tables = [parquet.ParquetFile(file).read(columns=read) for file in files]
-            whole = load_arrow("pyarrow").concat_tables(tables)
-            columns = {
-                name: arrow_values(whole.column(name)) for name in read if name in whole.column_names
-            }
-            for name, value in known.items():
-                columns[name] = np.full(whole.num_rows, value, dtype=object)
-            yield from split_series(columns, named)
+            try:
+                yield from list(split_series(_read_files(files, known, named), named))
+            except (arrow.ArrowException, OSError, SurefootError) as error:
+                # Where the folder does not name the whole key, the file has to.
+                key = tuple(known.get(name, files[0]) for name in named.by)
+                fault = f"The rows cannot be read: {error}"
+                yield Series(key, {}, None, np.zeros(0, dtype=np.int64), fault)
+
+
+def _read_files(files: Sequence[str], known: dict[str, str], named: PanelColumns) -> Columns:
+    """Return the columns of a partition that matter, with those that its folder names."""
+    arrow, parquet = load_arrow("pyarrow"), load_arrow("pyarrow.parquet")
+    wanted = [*named.by, named.outcome, *named.contexts, *([named.time] if named.time else [])]
+    read = list(dict.fromkeys(name for name in wanted if name not in known))
+    whole = arrow.concat_tables([parquet.ParquetFile(file).read(columns=read) for file in files])
+    columns = {name: arrow_values(whole.column(name)) for name in read if name in whole.column_names}
+    folders = {name: np.full(whole.num_rows, value, dtype=object) for name, value in known.items()}
+    return {**columns, **folders}
 
 
 class ParquetSource(Source):
@@ -94,7 +100,12 @@ class ParquetSource(Source):
 
     def __init__(self, folder: Path) -> None:
         arrow, dataset = load_arrow("pyarrow"), load_arrow("pyarrow.dataset")
-        self.data = dataset.dataset(folder, format="parquet", partitioning="hive")
+        try:
+            self.data = dataset.dataset(folder, format="parquet", partitioning="hive")
+        except (arrow.ArrowException, OSError) as error:
+            raise InvalidInputError(
+                f"data must be a folder of Parquet files, got {folder}: {error}."
+            ) from error
         fragments = list(self.data.get_fragments())
         if not fragments:
             raise InvalidInputError(
