@@ -92,6 +92,16 @@ def test_the_share_of_one_s_own(rows, share):
     assert PooledPolicy(b"", rows).share(10) == share
 
 
+def test_nothing_is_borrowed_unless_it_is_clearly_better():
+    common = np.random.default_rng(0).normal(size=(50, 1))
+    gains = np.array([0.0, 0.1, 0.3, 0.2, 0.1, 0.0, -0.1])
+    luck = np.where(np.arange(50) % 2, 1.0, -1.0)[:, None]
+    assert pooling.chosen_rows(common - gains * (1.0 + 0.5 * luck)) == 10.0
+    assert pooling.chosen_rows(common - gains * (0.1 + luck)) == 0.0  # a gain, but it may be chance
+    assert pooling.chosen_rows(common + np.abs(gains)) == 0.0
+    assert pooling.chosen_rows(1.0 - gains[None, :]) == 0.0  # one series says nothing about chance
+
+
 def test_tasks_and_order_of_rows_change_nothing(alike):
     past, ahead, table = alike
     again = fit_many(

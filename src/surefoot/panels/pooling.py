@@ -8,7 +8,7 @@ policy g speaks of all of them. A series of n rows with mean m and size s decide
 where m is corrected for the contexts that the series happened to meet, and ``rows`` says how many rows
 of its own are worth as much as all the others: few where series differ, many where they are alike. It
 is chosen once for the whole panel, by the cost of decisions on the newest rows of many series, which
-neither policy had seen; one number for so many rows is hard to choose wrongly.
+neither policy had seen, and is zero unless borrowing is clearly better.
 """
 
 import hashlib
@@ -102,9 +102,8 @@ def learn_together(
         past, error = _pooled(members, settings, older=True)
         tried = run_tasks(rehearse_task, tasks, n_jobs, settings, chosen, model_bytes(past), error)
         costs = [one for part in tried for one in part]
-        # Sorted, so that sums do not depend on which worker was first.
-        if costs:
-            worth = ROWS_TRIED[int(np.argmin(np.mean(sorted(costs), axis=0)))]
+        if costs:  # sorted, so that sums do not depend on which worker was first
+            worth = chosen_rows(np.array(sorted(costs)))
     model, error = _pooled(members, settings, older=False)
     units = {
         one.key: _corrected(one.units, Table.of(one.contexts), one.outcomes, model, error)
@@ -126,6 +125,18 @@ def _corrected(
         warnings.simplefilter("ignore", DataWarning)
         expected = mean + size * (pooled.predict(contexts) + error)
     return mean + float((outcomes - expected).mean()), size
+
+
+def chosen_rows(costs: FloatArray) -> float:
+    """Return the worth of the others with the smallest mean of costs (series, worths tried).
+
+    Own policies stay alone unless a mixture is better by more than a standard error of the difference.
+    """
+    best = int(np.argmin(costs.mean(axis=0)))
+    gains = costs[:, 0] - costs[:, best]
+    if len(gains) < 2 or gains.mean() <= np.std(gains, ddof=1) / math.sqrt(len(gains)):
+        return ROWS_TRIED[0]
+    return ROWS_TRIED[best]
 
 
 def _shuffled(key: Key) -> str:
