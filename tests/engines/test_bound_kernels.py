@@ -12,7 +12,8 @@ from surefoot import Problem, WassersteinBall
 from surefoot.certificates import relative_gap
 from surefoot.costs import Newsvendor
 from surefoot.engines import bound_kernels
-from surefoot.engines.many_kernel import REQUEST, plain_form
+from surefoot.engines.form_kernels import plain_form
+from surefoot.engines.many_kernel import REQUEST
 from surefoot.engines.problem_batch import _requests, _scale
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
