@@ -43,7 +43,7 @@ from surefoot.policies import (
     Sigmoid,
 )
 from surefoot.problem import affine_forms, user_parameters, why_not_affine
-from surefoot.solvers import Solution, Solver
+from surefoot.solvers import CuttingPlanes, Solution, Solver
 
 ROWS = Empirical(np.arange(12.0).reshape(6, 2), np.arange(6.0))
 
@@ -65,11 +65,11 @@ OURS = [
     WassersteinBall(0.1), WassersteinBall(0.1, order=1), WassersteinBall(0.1, outcome_cost=1.0),
     WassersteinBall(0.1, support=Box(-9, 20)), WassersteinBall(0.1, frozen=(1,), scale=False),
     Contamination(0.1), Contamination(0.1, support=Box(-9, 20, outcome=(-50, 50))),
-    PrimalDual(), DASGD(), DASGD(minibatch=4, gap_tol=0.05), Exact(), ConvexProgram(),
+    PrimalDual(), DASGD(), DASGD(minibatch=4, gap_tol=0.05), Exact(), ConvexProgram(), CuttingPlanes(),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("part", OURS, ids=lambda part: repr(part)[:50])
+@pytest.mark.parametrize("part", OURS, ids=lambda part: repr(part).split(" at 0x")[0][:50])
 def test_our_own_parts_pass(part):
     check(part)
 

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from surefoot.panels import PolicyTable, fit_many
     from surefoot.problem import Problem
     from surefoot.sets import Box, Budget, Simplex
-    from surefoot.solvers import DASGD, ConvexProgram, Exact, PrimalDual, solve_many
+    from surefoot.solvers import DASGD, ConvexProgram, CuttingPlanes, Exact, PrimalDual, solve_many
 
 _HOMES = {
     "Box": "surefoot.sets",
     "Budget": "surefoot.sets",
     "Contamination": "surefoot.ambiguity",
     "ConvexProgram": "surefoot.solvers",
+    "CuttingPlanes": "surefoot.solvers",
     "DASGD": "surefoot.solvers",
     "Exact": "surefoot.solvers",
     "Folds": "surefoot.comparison",
@@ -49,6 +50,7 @@ __all__ = [
     "Budget",
     "Contamination",
     "ConvexProgram",
+    "CuttingPlanes",
     "Exact",
     "Folds",
     "PolicyTable",
