@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from surefoot.cli.csv_table import read_csv, split_columns
 
 import surefoot
 from surefoot import RobustNewsvendor
 from surefoot.datasets import synthetic
+from surefoot.io import read_file
 
 SOURCE = Path(surefoot.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -48,10 +48,6 @@ def crossed(call):
     return answer, files
 
 
-def numbers(table):
-    return np.column_stack([column.values for column in table.columns])
-
-
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
     """The files crossed by reading, fitting and deciding."""
@@ -59,11 +55,11 @@ def walk(tmp_path_factory):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([[*"abcde", "demand"], *np.column_stack([data.X, data.y]).tolist()])
     RobustNewsvendor(1.0, 0.2).fit(data.X, data.y)  # compiling is no part of the walk
-    (table, outcomes), read = crossed(lambda: split_columns(read_csv(path), "demand", path))
+    (table, outcomes), read = crossed(lambda: read_file(path).split("demand"))
+    contexts = table.to_numpy()
     model = RobustNewsvendor(1.0, 0.2)
-    _, fit = crossed(lambda: model.fit(numbers(table), outcomes))
-    context = numbers(table)[:1]
-    decision, decide = crossed(lambda: model.predict(context))
+    _, fit = crossed(lambda: model.fit(contexts, outcomes))
+    decision, decide = crossed(lambda: model.predict(contexts[:1]))
     assert decision.shape == (1,)
     return {"Read": read, "Fit": fit, "Decide": decide}
 
