@@ -23,15 +23,15 @@ LEVELS = (3, 7, 12)
 
 
 def methods(backorder, holding):
-    """Ours frozen and not, with a forecast and without, and with rare levels; and two baselines."""
+    """Ours frozen and not, as it comes and robust linear, and with rare levels; and two baselines."""
     default = RobustNewsvendor(backorder, holding)
     plain = RobustNewsvendor(backorder, holding, nominal=None)
     return {
         "frozen": PreparedPolicy(default),
         "free": PreparedPolicy(default, freeze=False),
         "frozen, rare levels kept": PreparedPolicy(default, min_rows=1),
-        "no forecast, frozen": PreparedPolicy(plain),
-        "no forecast, free": PreparedPolicy(plain, freeze=False),
+        "robust linear, frozen": PreparedPolicy(plain),
+        "robust linear, free": PreparedPolicy(plain, freeze=False),
         "saa": PreparedPolicy(SAA(backorder, holding)),
         "erm": PreparedPolicy(ERM(backorder, holding)),
     }

@@ -261,11 +261,11 @@ class Oracle(Method):
 
 
 METHODS: tuple[Method, ...] = (
-    Robust("ours-auto-2", "Surefoot"),
-    Robust("ours-auto-1", "Surefoot, order 1", order=1),
-    Robust("ours-auto-2-plain", "Surefoot, no intercept", intercept=False),
-    Robust("ours-fixed-2", "Surefoot, radius 0.3", radius=0.3),
-    Robust("ours-fixed-1", "Surefoot, order 1, radius 0.3", radius=0.3, order=1),
+    Robust("ours-auto-2", "robust linear"),
+    Robust("ours-auto-1", "robust linear, order 1", order=1),
+    Robust("ours-auto-2-plain", "robust linear, no intercept", intercept=False),
+    Robust("ours-fixed-2", "robust linear, radius 0.3", radius=0.3),
+    Robust("ours-fixed-1", "robust linear, order 1, radius 0.3", radius=0.3, order=1),
     Literal("literal", "DA-SGD as printed"),
     Constant("saa", "SAA"),
     Empirical("erm-vertex", "NV-ERM1, vertex"),

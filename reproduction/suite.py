@@ -89,7 +89,7 @@ def chosen_methods(names: Sequence[str] | None) -> tuple[Method, ...]:
     """Return the methods of these names, in the order of the suite; None is all.
 
     >>> [method.label for method in chosen_methods(["saa", "ours-auto-2"])]
-    ['Surefoot', 'SAA']
+    ['robust linear', 'SAA']
     """
     known = {method.name: method for method in METHODS}
     if names is None:

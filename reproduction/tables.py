@@ -109,7 +109,7 @@ SETTINGS_NOTE = (
     "The paper leaves most of these unsaid; here is every value. Costs: backorder 1, holding 0.2; "
     "restaurant: 15 and 10. Coefficients and intercept: uniform on [0, 1] (positive) or standard "
     "normal (mixed). Contexts: uniform on [0, 1], or standard normal. σ² is a variance. Radii of "
-    "Surefoot are in standard deviations of the columns, those of the printed algorithm and of "
+    "robust linear are in standard deviations of the columns, those of the printed algorithm and of "
     "Shapley in the columns' units. “auto” is five-fold cross-validation. The printed algorithm "
     "starts at θ standard normal and γ uniform on [0, 1]."
 )

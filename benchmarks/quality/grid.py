@@ -21,7 +21,7 @@ ABLATIONS = (
     Default("ours-no-common", "without the common coefficient", Forecaster(common=False)),
     Default("ours-no-trees", "without trees", Forecaster(trees=False)),
     Default("ours-linear", "linear forecast only", Forecaster(smooth=False, trees=False)),
-    Default("ours-empirical", "no forecast: radius by cross-validation", None),
+    Default("ours-empirical", "robust linear: radius by cross-validation", None),
 )
 # The radius in hindsight, for the cells where it is asked for.
 FIXED = tuple(
