@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from surefoot import Box, Contamination, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import DASGD, Box, Contamination, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces, Quadratic
 from surefoot.datasets import synthetic
 from surefoot.estimators.recipe import nominal_parts
@@ -568,8 +568,9 @@ def test_a_rule_for_the_radius_is_refused_beside_a_forecast(rule, nominal):
 def test_nominal_must_be_one_of_its_kinds():
     ball = WassersteinBall("auto")
     assert nominal_parts("auto", ball) == {"forecaster": Ensemble()}
-    assert nominal_parts("auto", ball, 0.5) == {"forecaster": Ensemble(protect=0.5)}
+    assert nominal_parts("auto", ball, None, 0.5) == {"forecaster": Ensemble(protect=0.5)}
     assert nominal_parts("auto", Contamination(0.1)) == {"forecaster": Forecaster()}
+    assert nominal_parts("auto", ball, DASGD()) == {"forecaster": Forecaster()}
     assert nominal_parts(BENT, ball) == {"forecaster": BENT}
     assert nominal_parts(None, ball) == {"nominal": None}
     for estimator in (RobustNewsvendor(nominal="foo"), RobustPolicy(COST, nominal="foo")):

@@ -28,6 +28,13 @@ def test_gross_contexts_are_found_and_flags_are_left_alone():
     assert (least[1], most[1]) == (0.0, 1.0)
 
 
+def test_long_tails_and_flags_are_no_errors():
+    rng = np.random.default_rng(0)
+    rain = np.where(rng.uniform(size=600) < 0.7, 0.0, rng.gamma(0.5, 8.0, size=600))
+    flag = (np.arange(600) % 10 == 0).astype(float)
+    assert not gross_contexts(np.column_stack([rain, flag, 3.0 * flag])).any()
+
+
 def test_many_far_numbers_are_how_the_data_are():
     X = np.random.default_rng(0).normal(size=(100, 1))
     X[:25] += 1000.0

@@ -196,7 +196,9 @@ def test_protection_costs_little_and_pays_when_contexts_shift():
 
 @pytest.mark.parametrize("options", [{"radius": 0.1}, {"nominal": None}, {"intercept": False}])
 def test_protection_is_for_the_default(options):
-    with pytest.raises(InvalidInputError, match="protect must be 0 beside a radius, a nominal"):
+    with pytest.raises(
+        InvalidInputError, match="protect must be 0 beside a radius, a nominal, a policy or a solver"
+    ):
         RobustNewsvendor(protect=0.5, **options).fit(*wave(20))
 
 
@@ -210,6 +212,8 @@ def test_the_guarantee_is_a_sentence_about_new_days():
         RobustNewsvendor(radius=0.1).fit(X, y).guarantee()
     with pytest.raises(InvalidInputError, match="shift must be >= 0"):
         model.guarantee(-1.0)
+    with pytest.raises(InvalidInputError, match="or one that has learned on"):
+        model.partial_fit(*wave(10, 1)).guarantee()
 
 
 def test_a_radius_of_the_users_own_is_taken():

@@ -22,15 +22,13 @@ WINDOWS = (30, 60, 120, 300)
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One ingredient: mean cost a day out of sample of three ways to order, and the robust fit."""
+    """One ingredient: mean cost a day out of sample of three ways to order, and its bound."""
 
     product: str
     constant: float
     plain: float
     robust: float
-    radius: float
-    gap: float
-    converged: bool | None
+    bound: float
 
 
 def judge(data: YazData, days: int) -> list[DemoRow]:
@@ -53,9 +51,7 @@ def judge(data: YazData, days: int) -> list[DemoRow]:
                 constant=_constant_cost(y[train], y[test]),
                 plain=plain.cost(X[test], y[test]),
                 robust=robust.cost(X[test], y[test]),
-                radius=robust.radius_,
-                gap=robust.certificate_.gap,
-                converged=robust.converged_,
+                bound=robust.certificate_.upper,
             )
         )
     return rows
@@ -72,20 +68,17 @@ def table(rows: list[DemoRow], days: int) -> str:
     """Return the table as text."""
     lines = [
         f"Cost a day over the last {TEST_DAYS} days, after learning from {days} days",
-        f"(backorder {BACKORDER:g}, holding {HOLDING:g}; certificate: how far the robust correction "
-        "can be",
-        "from the best one)",
+        f"(backorder {BACKORDER:g}, holding {HOLDING:g}; bound: what days like those learned from cost",
+        "at most, with 95 % confidence)",
         "",
-        f"{'':10}{'constant':>9}{'plain':>9}{'robust':>9}   {'radius':>8}  certificate",
+        f"{'':10}{'constant':>9}{'plain':>9}{'Surefoot':>10}{'bound':>9}",
     ]
     lines += [
-        f"{row.product:10}{row.constant:9.2f}{row.plain:9.2f}{row.robust:9.2f}"
-        f"   {row.radius:8.3f}  within {100 * row.gap:.2f} %"
-        + (" (not converged)" if row.converged is False else "")
+        f"{row.product:10}{row.constant:9.2f}{row.plain:9.2f}{row.robust:10.2f}{row.bound:9.2f}"
         for row in rows
     ]
     sums = [sum(getattr(row, name) for row in rows) for name in ("constant", "plain", "robust")]
-    lines += ["", f"{'all':10}{sums[0]:9.2f}{sums[1]:9.2f}{sums[2]:9.2f}"]
+    lines += ["", f"{'all':10}{sums[0]:9.2f}{sums[1]:9.2f}{sums[2]:10.2f}"]
     return "\n".join(lines)
 
 
@@ -104,7 +97,7 @@ def draw(studies: dict[int, list[DemoRow]], shown: int, path: Path) -> None:
     styles = {
         "constant": ("constant order", "#9a9a9a"),
         "plain": ("plain linear policy", "#c8553d"),
-        "robust": ("robust policy", "#1f6f8b"),
+        "robust": ("Surefoot", "#1f6f8b"),
     }
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for name, (label, colour) in styles.items():

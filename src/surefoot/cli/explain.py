@@ -7,6 +7,7 @@ from surefoot.cli.fit import show_strength
 from surefoot.cli.model_table import load_model, robust_part
 from surefoot.cli.screen import Screen
 from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.estimators.robust_estimator import decides
 
 
 def run(model: Path, *, screen: Screen) -> None:
@@ -31,8 +32,8 @@ def run(model: Path, *, screen: Screen) -> None:
             f"{about.constant_cost:.4g}."
         )
     screen.say(
-        f"Radius {robust.radius_:.3g}, in standard deviations of the columns: how far rows may shift "
-        "in the worst case."
+        f"Radius {robust.radius_:.3g}, in standard deviations of the "
+        f"{'outcome' if decides(robust) else 'columns'}: how far rows may shift in the worst case."
     )
     screen.say(certificate.message)
     screen.result(

@@ -60,13 +60,18 @@ class Recipe:
         return centred(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
 
 
-def nominal_parts(given: Any, ball: AmbiguitySet, protect: float = 0.0) -> dict[str, Any]:
-    """Return what the parameter ``nominal`` says: a distribution, or a way to forecast first."""
+def nominal_parts(
+    given: Any, ball: AmbiguitySet, solver: Any = None, protect: float = 0.0
+) -> dict[str, Any]:
+    """Return what the parameter ``nominal`` says: a distribution, or a way to forecast first.
+
+    "auto" is an ensemble, or a forecast to be corrected where the user has a solver or a set to do so.
+    """
     if isinstance(given, Forecaster | Ensemble):
         return {"forecaster": given}
     if isinstance(given, str):
         if given != "auto":
             raise InvalidInputError(f"nominal must be a Nominal, 'auto' or None, got {given!r}.")
-        moves = isinstance(ball, WassersteinBall)
-        return {"forecaster": Ensemble(protect) if moves else Forecaster()}
+        plain = isinstance(ball, WassersteinBall) and solver is None
+        return {"forecaster": Ensemble(protect) if plain else Forecaster()}
     return {"nominal": given}

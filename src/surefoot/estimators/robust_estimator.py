@@ -127,7 +127,7 @@ class RobustEstimator(DecisionMaker):
         )
 
     def guarantee(self, shift: float = 0.3) -> str:
-        """Return what new days may cost, in one sentence; see the page on guarantees for its limits.
+        """Return what new days may cost, in one sentence; see the page on automatic decisions.
 
         The first figure is a confidence bound for the mean cost of decisions on rows that their
         members had not seen; the second is the worst case when, beyond that, outcomes shift.
@@ -148,12 +148,11 @@ shift by 0.3 standard deviations, at most 0.412.
         """
         check_is_fitted(self)
         shift = check_number("shift", shift, at_least=0)
-        offset = getattr(self.problem_.policy, "offset", None)
-        given = isinstance(offset, Forecasts) and offset.decides
-        if not given or not isinstance(getattr(self, "nominal_", None), Empirical):
+        rows = getattr(self, "nominal_", None)
+        if not decides(self) or not isinstance(rows, Empirical) or rows.offsets is None:
             raise InvalidInputError(
                 "guarantee needs the ensemble of nominal='auto' with the rows of its fit, got another "
-                "policy or a model from a file: use worst_case(X, y)."
+                "policy, a model from a file or one that has learned on: use worst_case(X, y)."
             )
         honest = self.problem_.around(self.nominal_)
         bound = cost_bound(honest)
@@ -513,3 +512,9 @@ shift by 0.3 standard deviations, at most 0.412.
         """Write the fitted model to a file: JSON and arrays, nothing that could run code."""
         check_is_fitted(self)
         save_model(self, path)
+
+
+def decides(estimator: Any) -> bool:
+    """Return whether an ensemble decides, and no policy was solved for."""
+    offset = getattr(estimator.problem_.policy, "offset", None)
+    return isinstance(offset, Forecasts) and offset.decides

@@ -88,9 +88,9 @@ class RobustNewsvendor(RobustEstimator):
         free = isinstance(self.radius, str) and self.radius == "auto" and self.intercept
         own = isinstance(self.nominal, str) and self.nominal == "auto" and not free
         protect = check_number("protect", self.protect, at_least=0)
-        if protect > 0.0 and (own or not isinstance(self.nominal, str)):
+        if protect > 0.0 and (own or not isinstance(self.nominal, str) or self.solver is not None):
             raise InvalidInputError(
-                "protect must be 0 beside a radius, a nominal or a policy of your own, "
+                "protect must be 0 beside a radius, a nominal, a policy or a solver of your own, "
                 f"got {protect:g}: it is for radius='auto' and nominal='auto'."
             )
         ball = WassersteinBall(self.radius, order=self.order, frozen=self.frozen)
@@ -99,5 +99,5 @@ class RobustNewsvendor(RobustEstimator):
             policy=Linear(intercept=self.intercept),
             ball=ball,
             solver=self.solver,
-            **nominal_parts(None if own else self.nominal, ball, protect),
+            **nominal_parts(None if own else self.nominal, ball, self.solver, protect),
         ).checked()

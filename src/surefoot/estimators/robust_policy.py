@@ -30,8 +30,9 @@ class RobustPolicy(RobustEstimator):
         None is the quickest that can certify: ``PrimalDual()`` where it can, else ``DASGD()``.
     nominal
         The centre of the ball; None is the empirical distribution of the data given to ``fit``.
-        "auto" (or a ``Forecaster`` with options of your own) forecasts the outcome first, and the
-        ball holds contexts and errors of the forecast; see the page on automatic decisions.
+        "auto" lets an ensemble decide (see the page on automatic decisions), or, beside a solver of
+        your own, corrects a forecast. A ``Forecaster`` forecasts the outcome first, and the ball
+        holds contexts and errors of the forecast.
     random_state
         A whole number; the fit depends on it and on the data alone.
 
@@ -87,6 +88,6 @@ class RobustPolicy(RobustEstimator):
             policy=Linear() if self.policy is None else self.policy,
             ball=ball,
             solver=self.solver,
-            **nominal_parts(self.nominal, ball),
+            **nominal_parts(self.nominal, ball, self.solver),
         )
         return recipe.checked()

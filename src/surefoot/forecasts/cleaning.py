@@ -16,6 +16,8 @@ from surefoot.typing import BoolArray, FloatArray
 GROSS = 8.0
 # On the logarithm, where a factor of ten is a step of 2.3, fewer are enough.
 GROSS_LOG = 5.0
+# A context must be so many times as far out as any sound one, in a column of so many levels.
+ALONE, LEAST_LEVELS = 3.0, 5
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
 LEAST_ROWS = 8
 # Ridge strengths of the quick forecast that outcomes are judged by.
@@ -59,11 +61,23 @@ def robust_scale(values: FloatArray) -> FloatArray:
 
 
 def gross_contexts(contexts: FloatArray) -> BoolArray:
-    """Return which numbers are far outside their column; columns of few levels have none."""
-    scale = robust_scale(contexts)
-    far = np.abs(contexts - np.median(contexts, axis=0)) > GROSS * scale
-    far &= (scale > 0.0) & (len(contexts) >= LEAST_ROWS)
-    return np.asarray(far & (far.mean(axis=0) <= MOST_SUSPECTS))
+    """Return which numbers stand alone far outside their column.
+
+    Far is many robust scales from the middle; alone is several times as far as any number that is
+    not. So the long tail of rain, flags and counts of a few levels are no errors.
+    """
+    away = np.abs(contexts - np.median(contexts, axis=0))
+    far = away > GROSS * robust_scale(contexts)
+    if len(contexts) < LEAST_ROWS:
+        return np.zeros_like(far)
+    sound = np.where(far, 0.0, away).max(axis=0)
+    alone = np.where(far, away, np.inf).min(axis=0) > ALONE * sound
+    varied = [
+        len(np.unique(column[~out])) >= LEAST_LEVELS
+        for column, out in zip(contexts.T, far.T, strict=True)
+    ]
+    kept = alone & (sound > 0.0) & np.array(varied) & (far.mean(axis=0) <= MOST_SUSPECTS)
+    return np.asarray(far & kept)
 
 
 def column_range(contexts: FloatArray, gross: BoolArray) -> tuple[FloatArray, FloatArray]:

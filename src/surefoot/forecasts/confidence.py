@@ -12,8 +12,8 @@ def mean_bound(values: FloatArray, weights: FloatArray, confidence: float) -> fl
 
     Student's bound with Hall's correction for skewness g: with
     :math:`T(x) = x + g x^2 / 3 + g^2 x^3 / 27 + g / (6 n)` applied to the studentised mean and
-    inverted. It is asymptotic, of second order; ``benchmarks/guarantee.py`` measures how often it
-    holds.
+    inverted. It is asymptotic, of second order; ``benchmarks/quality/robust.py`` measures how
+    often it holds.
 
     References
     ----------

@@ -14,8 +14,8 @@ from surefoot.comparison.splits import RollingWindow
 from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
 from surefoot.estimators import RobustEstimator
 from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.estimators.robust_estimator import decides
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts import Forecasts
 from surefoot.nominals import Empirical
 from surefoot.panels.records import FAILED, FITTED, SeriesRecord, model_bytes, settings_digest
 from surefoot.panels.series import Key, PanelColumns, Series
@@ -105,8 +105,7 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
 def held_out_cost(model: Any) -> float:
     """Return the cost on rows that were held out, NaN where none was measured."""
     nominal, path = getattr(model, "nominal_", None), getattr(model, "radius_path_", None)
-    offset = getattr(model.problem_.policy, "offset", None)
-    if isinstance(offset, Forecasts) and offset.decides and isinstance(nominal, Empirical):
+    if decides(model) and isinstance(nominal, Empirical):
         cost, limits = model.problem_.cost, model.problem_.policy.decisions
         honest = nominal.offsets if limits is None else limits.map_into(nominal.offsets)
         return float(cost.mean(honest, nominal.outcomes, nominal.weights))
