@@ -22,6 +22,7 @@ from surefoot.diagnostics.theory_bounds import (
 )
 from surefoot.diagnostics.theory_constants import start, theorem_constants
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, UnsupportedProblemError
+from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
 from surefoot.policies import MLP
 from surefoot.problem import affine_forms
@@ -241,7 +242,7 @@ class TestReport:
 
     def test_a_corrected_forecast_is_judged_by_its_errors(self, data):
         X, y = data.X[:40], data.y[:40]
-        model = RobustNewsvendor(1.0, 0.2).fit(X, y)
+        model = RobustNewsvendor(1.0, 0.2, nominal=Forecaster()).fit(X, y)
         assert model.problem_.policy.offset is not None
         assert len(model.nominal_.weights) == 120  # three atoms for each row
         report = theory(model)
@@ -307,7 +308,7 @@ def test_a_forecast_is_subtracted_once():
 def test_rows_with_equal_contexts_count_as_rows():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (300, 1)).astype(float)
-    model = RobustNewsvendor().fit(X, X[:, 0] + rng.normal(size=300))
+    model = RobustNewsvendor(nominal=Forecaster()).fit(X, X[:, 0] + rng.normal(size=300))
     diameter = 3.0 / model.scale_[0]
     stated = 1 - math.exp(-300 * model.radius_**2 / (2 * (1 + diameter**2)))
     assert theory(model).claim("Theorem 2").value == pytest.approx(stated)

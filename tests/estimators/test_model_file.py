@@ -247,9 +247,9 @@ def forecasting(request):
         "linear": {"nominal": Forecaster(smooth=False)},
         "smooth": {"nominal": Forecaster(trees=False, common=False)},
         "radius of one's own": {"nominal": Forecaster(), "radius": 0.03},
-    }.get(request.param, {})
+    }.get(request.param, {"nominal": Forecaster()})
     if request.param == "two products":
-        options = {"backorder": (1.0, 2.0)}
+        options = {"backorder": (1.0, 2.0), "nominal": Forecaster()}
         y, more = (np.column_stack([one, np.exp(one)]) for one in (y, more))
     model = RobustNewsvendor(**options).fit(X, y)
     for forecast in model.problem_.policy.offset.forecasts:
@@ -299,7 +299,7 @@ def test_a_model_from_a_file_has_no_data_of_its_fit(forecasting, tmp_path):
      ("smooth", "coefficients"), ("smooth", "length"), ("trees", "roots"), ("trees", "value")],
 )  # fmt: skip
 def test_a_forecast_without_a_part_is_refused(place, part):
-    header, arrays = parts(RobustNewsvendor().fit(*wave(50, 0)))
+    header, arrays = parts(RobustNewsvendor(nominal=Forecaster()).fit(*wave(50, 0)))
     offset = header["fitted"]["policy"]["fields"]["offset"]
     forecast = offset["fields"]["forecasts"]["__tuple__"][0]["fields"]
     fields = forecast[place]["fields"] if place else forecast

@@ -14,7 +14,7 @@ from surefoot.engines.choice import radius_grid
 from surefoot.estimators import RadiusPath, radius_selection
 from surefoot.estimators.radius_selection import choose_radius
 from surefoot.exceptions import DataWarning, InvalidInputError
-from surefoot.forecasts import Question
+from surefoot.forecasts import Forecaster, Question
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import Linear, LinearParameters
 from surefoot.problem import affine_forms
@@ -182,7 +182,7 @@ def test_folds_part_the_rows(data, folds, n, count):
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.parametrize(("nominal", "n"), [(None, 20), ("auto", 40)])
+@pytest.mark.parametrize(("nominal", "n"), [(None, 20), (Forecaster(), 40)])
 def test_duplicates_never_straddle_folds(data, folds, nominal, n):
     X, y = np.repeat(data.X[:n], 3, axis=0), np.repeat(data.y[:n], 3)
     shuffled = np.random.default_rng(0).permutation(3 * n)
@@ -197,8 +197,8 @@ def test_duplicates_never_straddle_folds(data, folds, nominal, n):
 
 def test_repeated_rows_do_not_make_noise_look_like_signal():
     X, noise, _ = noise_and_signal(0, n=30, s=20)
-    once = RobustNewsvendor().fit(X, noise)
-    twice = RobustNewsvendor().fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
+    once = RobustNewsvendor(nominal=Forecaster()).fit(X, noise)
+    twice = RobustNewsvendor(nominal=Forecaster()).fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
     np.testing.assert_allclose(twice.radius_path_.fold_costs, once.radius_path_.fold_costs, rtol=1e-9)
     assert twice.radius_ == pytest.approx(once.radius_)
     # Had a twin of each row been learned, radius zero would have cost next to nothing.
@@ -399,7 +399,7 @@ def test_a_path_in_other_units(data):
 
 
 def test_the_radius_of_a_forecast_is_a_share_of_its_own_collapse_radius(data):
-    model = RobustNewsvendor().fit(data.X, data.y)
+    model = RobustNewsvendor(nominal=Forecaster()).fit(data.X, data.y)
     errors = model.nominal_
     assert len(errors.weights) == 2 * 60  # smoothed
     outcomes = errors.outcomes - errors.offsets

@@ -132,7 +132,7 @@ class Ensemble:
             kept = np.sort(rng_for(seed, "ensemble").choice(kept, MOST_ROWS, replace=False))
         # Trees draw rows by their place, which must not depend on other products.
         kept = kept[np.argsort(outcomes[kept], kind="stable")]
-        rows = Rows(cut[kept], bounded[kept], masses[kept])
+        rows = Rows.of(cut[kept], bounded[kept], masses[kept])
         margin = max(MARGIN, DECISION_MARGIN / n) * (most - least)
         bounds = _decision_bounds(outcomes[kept])
         members, honest = _members(rows, pieces, seed, constant=self.protect > 0.0)
@@ -144,7 +144,7 @@ class Ensemble:
             y, shares = np.tile(y, REHEARSALS), np.tile(rows.masses, REHEARSALS)
         else:
             shares = rows.masses
-        weights = stack_weights(honest, y, shares, pieces, float(rows.masses.sum()))
+        weights = stack_weights(honest, y, shares, pieces, rows.count)
         stack = Stack(tuple(members), weights, least - margin, most + margin, *bounds)
         decided = honest @ weights
         if self.protect > 0.0:
@@ -208,10 +208,9 @@ def _members(
         return Forecaster(trees=trees).fit(rows.contexts, outcomes, rows.masses, pieces, seed, bases)
 
     plain = forecast(y, True)
-    count = float(rows.masses.sum()) if plain.units else float(n)
 
     def best(errors: FloatArray) -> float:
-        atoms = smoothed(Empirical(np.zeros((n, 1)), errors, rows.masses), count)
+        atoms = smoothed(Empirical(np.zeros((n, 1)), errors, rows.masses), rows.count)
         return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
 
     level = best(plain.errors)
@@ -370,6 +369,8 @@ def confident_radius(problem: Problem, parameters: Any) -> float:
             for form, policy in zip(forms, policies, strict=True)
         )
 
+    if bound <= worst(0.0) * (1.0 + 1e-12):
+        return 0.0
     while worst(high) < bound and high < 1e3:
         low, high = high, 2.0 * high
     for _ in range(20):
