@@ -33,9 +33,9 @@ CASES = {
         (TWO, Linear(offset=lambda X: X[:, :1]), BALL),
     ],
     "linear; more slopes": [
-        (TIERS, Linear(), BALL), (Newsvendor(1.0, 0.2, smoothing=0.5), Linear(), BALL),
-        (TWO, Linear(), WassersteinBall(0.1, support=BOX)),
+        (TIERS, Linear(), BALL), (TWO, Linear(), WassersteinBall(0.1, support=BOX)),
     ],
+    "linear, smoothed cost": [(Newsvendor(1.0, 0.2, smoothing=0.5), Linear(), BALL)],
     "linear, `Contamination`": [(TWO, Linear(), Contamination(0.1)), (TIERS, Linear(), Contamination(0.1))],
     "everything else, Wasserstein ball": [
         (TWO, MLP((3,)), BALL), (Quadratic(), Linear(), BALL), (TIERS, Linear(decisions=BOX), BALL),
@@ -74,7 +74,7 @@ def followed(cost, policy, ball):
 
 def told(cell):
     """Return the algorithm and the engine that a cell names."""
-    words = re.findall(r"PrimalDual|DASGD|DA-SGD|compiled|NumPy|autodiff|refused", cell)
+    words = re.findall(r"PrimalDual|CuttingPlanes|DASGD|DA-SGD|compiled|NumPy|autodiff|refused", cell)
     return " ".join(words)
 
 

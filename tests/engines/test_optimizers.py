@@ -52,7 +52,7 @@ def test_sgd_is_the_loop_of_the_paper(problem):
     still = Problem(problem.cost, problem.policy, problem.nominal, WassersteinBall(0.0))
     engine, found = learned(still, SGD(rate), 4, steps)
     units = engine.forms[0].units
-    X, Y = problem.nominal.sample(rng_for(4, "general", "draws"), steps)
+    X, Y = problem.nominal.distinct().sample(rng_for(4, "general", "draws"), steps)  # rows in order
     theta, t = np.zeros(2), 0.0
     for x, y in zip((X - units.mean) / units.spread, Y[:, 0], strict=True):
         slope = 2.0 * (x @ theta + units.centre[0] + t - y)

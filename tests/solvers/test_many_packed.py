@@ -168,7 +168,7 @@ def test_other_problems_in_between_go_their_own_way(together):
 def test_numbers_at_the_edge_of_floats_do_no_harm(together):
     rows = PROBLEMS[0].nominal
     huge = Problem(
-        Newsvendor(1.0, 0.2), Linear(), Empirical(rows.contexts * 1e150, rows.outcomes * 1e100),
+        Newsvendor(1.0, 0.2), Linear(), Empirical(rows.contexts * 1e90, rows.outcomes * 1e90),
         WassersteinBall(0.1),
     )  # fmt: skip
     answers = solve_many([huge, *PROBLEMS[:20]], seeds=[0, *SEEDS[:20]])
