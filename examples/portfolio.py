@@ -39,7 +39,9 @@ def draw(name, months):
 
 def fit(radius, data, steps):
     """Fit at a radius, or at one that cross-validation chooses ("auto")."""
-    model = RobustPolicy(COST, POLICY, ball=WassersteinBall(radius), solver=DASGD(max_steps=steps), random_state=2)
+    model = RobustPolicy(
+        COST, POLICY, ball=WassersteinBall(radius), solver=DASGD(max_steps=steps), random_state=2
+    )
     with warnings.catch_warnings():  # what a short run left open is in model.status_
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*data)

@@ -67,3 +67,22 @@ def test_heavy_tails_have_bounded_influence():
     judged = judged_outcomes(X, y)
     assert judged.bounded[3] < 20.0
     np.testing.assert_array_equal(judged.bounded[y < 5.0], y[y < 5.0])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10])
+def test_a_promotion_that_a_flag_explains_is_no_error(rows):
+    rng = np.random.default_rng(0)
+    flag = np.zeros(200)
+    flag[:rows] = 1.0
+    X = np.column_stack([rng.normal(size=200), flag])
+    y = 50.0 + 200.0 * flag + 5.0 * rng.normal(size=200)
+    judged = judged_outcomes(X, y)
+    assert not judged.gross.any()
+    np.testing.assert_array_equal(judged.bounded, y)
+
+
+def test_a_heat_wave_is_no_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = 50.0 + 5.0 * rng.normal(size=200) + 150.0 * (X[:, 0] > 1.64)
+    assert not judged_outcomes(X, y).gross.any()

@@ -220,3 +220,16 @@ def test_a_radius_of_the_users_own_is_taken():
     X, y = wave(60)
     model = RobustPolicy(Newsvendor(1.0, 0.2), nominal="auto", ball=WassersteinBall(0.25)).fit(X, y)
     assert model.radius_ == 0.25
+
+
+def test_few_rows_state_no_bound():
+    model = RobustNewsvendor(19.0, 1.0).fit(*wave(50))
+    assert model.guarantee().startswith("No bound is stated: of 50 rows only about 2 lie")
+
+
+def test_a_few_kinds_of_rows_are_observations():
+    X = np.repeat([[1.0], [3.0]], 20, axis=0)
+    y = np.where(X[:, 0] == 1.0, 1000.0, 5.0)
+    np.testing.assert_allclose(
+        RobustNewsvendor(3.0, 2.0).fit(X, y).predict([[1.0], [3.0]]), [1000.0, 5.0], atol=60.0
+    )

@@ -114,6 +114,7 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.radius_ = ball.size
     estimator.converged_, estimator.status_ = fitted["converged"], fitted["status"]
     estimator.n_steps_, estimator.history_ = fitted["n_steps"], ()
+    estimator.suspects_ = ()  # a file holds no rows
     estimator.n_features_in_ = columns
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)

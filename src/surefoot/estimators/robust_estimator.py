@@ -29,7 +29,7 @@ from surefoot.exceptions import (
     SurefootWarning,
     warn_user,
 )
-from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius, cost_bound
+from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius, cost_bound, rare_rows
 from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
@@ -37,6 +37,8 @@ from surefoot.solvers import default_solver
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number, weight_vector
 
+# A confidence bound needs so many rows on the rarer side of the best decision.
+LEAST_RARE = 5
 # A radius that all ambiguity sets can have, to see whether a solver fits.
 TRIAL_RADIUS = 0.5
 
@@ -143,8 +145,8 @@ class RobustEstimator(DecisionMaker):
         >>> from surefoot.datasets import synthetic
         >>> data = synthetic(n=100, s=5, seed=0)
         >>> print(RobustNewsvendor(1.0, 0.2).fit(data.X, data.y).guarantee())
-        With 95 % confidence the expected cost on new days like these is at most 0.305; if outcomes \
-shift by 0.3 standard deviations, at most 0.412.
+        With 95 % confidence the expected cost on new days like these is at most 0.395; if outcomes \
+shift by 0.3 standard deviations, at most 0.556.
         """
         check_is_fitted(self)
         shift = check_number("shift", shift, at_least=0)
@@ -154,9 +156,17 @@ shift by 0.3 standard deviations, at most 0.412.
                 "guarantee needs the ensemble of nominal='auto' with the rows of its fit, got another "
                 "policy, a model from a file or one that has learned on: use worst_case(X, y)."
             )
-        honest = self.problem_.around(self.nominal_)
+        honest = self.problem_.around(rows)
+        rare = rare_rows(honest)
+        if rare < LEAST_RARE:
+            return (
+                f"No bound is stated: of {len(rows.weights)} rows only about {rare:.0f} lie on the "
+                f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."
+            )
         bound = cost_bound(honest)
         told = f"With 95 % confidence the expected cost on new days like these is at most {bound:.3g}"
+        if self.suspects_:
+            told = f"Leaving out {len(self.suspects_)} numbers that look like errors: {told}"
         if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
             return f"{told}."  # decisions have limits
         radius = confident_radius(honest, self.parameters_) + shift

@@ -2,11 +2,11 @@
 
 from surefoot.forecasts.centred import Forecasts, Question, centred
 from surefoot.forecasts.cleaning import Suspect
-from surefoot.forecasts.ensemble import Ensemble, confident_radius, cost_bound, ensembled
+from surefoot.forecasts.ensemble import Ensemble, confident_radius, cost_bound, ensembled, rare_rows
 from surefoot.forecasts.forecast import Forecast
 from surefoot.forecasts.forecaster import Forecaster, HonestForecast
 
 __all__ = [
     "Ensemble", "Forecast", "Forecaster", "Forecasts", "HonestForecast", "Question", "Suspect",
-    "centred", "confident_radius", "cost_bound", "ensembled",
+    "centred", "confident_radius", "cost_bound", "ensembled", "rare_rows",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ numbers would have as their standard deviation. Up to a tenth of the rows on one
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Spectrum
@@ -18,6 +19,9 @@ GROSS = 8.0
 GROSS_LOG = 5.0
 # A context must be so many times as far out as any sound one, in a column of so many levels.
 ALONE, LEAST_LEVELS = 3.0, 5
+# Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
+# many are far.
+MOST_LEVELS, CORNER_ROWS, CORNER_SHARE = 12, 3, 0.75
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
 LEAST_ROWS = 8
 # Ridge strengths of the quick forecast that outcomes are judged by.
@@ -100,7 +104,8 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     """Judge outcomes by a linear forecast that bounds them.
 
     An outcome is a gross error if it is many robust scales away from a linear forecast and, where
-    outcomes are positive, far from the others on the logarithm, too: heavy tails are no errors.
+    outcomes are positive, far from the others on the logarithm, too: heavy tails are no errors, and
+    neither are outcomes that their contexts explain.
     """
     n, middle = len(outcomes), float(np.median(outcomes))
     none, expected = np.zeros(n, dtype=bool), np.full(n, middle)
@@ -115,15 +120,46 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
         expected = bounded - paths.by_evidence() @ paths.errors
     errors = outcomes - expected
     scale = float(robust_scale(errors[:, None])[0]) or width
-    gross = np.abs(errors - np.median(errors)) > GROSS * scale
-    positive = outcomes > 0.0
+    middle = float(np.median(errors))
+    far = np.abs(errors - middle) > GROSS * scale
+    far &= ~_explained(contexts, far)
+    low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
+    bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
+    gross, positive = far.copy(), outcomes > 0.0
     if (outcomes < 0.0).mean() <= MOST_SUSPECTS and positive.mean() > 0.5:
         floor = 0.01 * float(np.median(outcomes[positive]))
         logs = np.log(np.maximum(outcomes, floor))
         spread = float(robust_scale(logs[positive][:, None])[0])
-        far = np.abs(logs - np.median(logs[positive])) > GROSS_LOG * max(spread, 1e-9)
-        gross &= far | (outcomes < 0.0)
-    gross = gross if gross.mean() <= MOST_SUSPECTS else none
-    middle = float(np.median(errors))
-    low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
-    return JudgedOutcomes(gross, expected, np.clip(outcomes, low, high))
+        away = np.abs(logs - np.median(logs[positive])) > GROSS_LOG * max(spread, 1e-9)
+        gross &= away | (outcomes < 0.0)
+    return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
+
+
+def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
+    """Return which far outcomes come with a context that tells them from the others.
+
+    A level of a flag or category at which most outcomes are far, or a corner of one or two columns
+    with several rows of which nearly all are: a promotion, a holiday, a heat wave. Slips of the pen
+    do not choose their context.
+    """
+    explained = np.zeros_like(far)
+    if not far.any():
+        return explained
+    for column in contexts.T:
+        levels, places = np.unique(column, return_inverse=True)
+        if len(levels) > MOST_LEVELS:
+            continue
+        rows = np.bincount(places)
+        share = np.bincount(places, weights=far.astype(float)) / rows
+        # A level of nearly all rows tells nothing.
+        telling = (share >= 0.5) & (rows <= 0.5 * len(column))
+        explained |= far & telling[places]
+    tree = DecisionTreeClassifier(
+        max_depth=2, min_samples_leaf=CORNER_ROWS, class_weight="balanced", random_state=0
+    )
+    leaves = tree.fit(contexts, far).apply(contexts)
+    for leaf in np.unique(leaves):
+        inside = leaves == leaf
+        if far[inside].mean() >= CORNER_SHARE and inside.mean() <= 0.5:
+            explained |= far & inside
+    return explained

@@ -7,13 +7,15 @@ from scipy.stats import t as student
 from surefoot.typing import FloatArray
 
 
-def mean_bound(values: FloatArray, weights: FloatArray, confidence: float) -> float:
+def mean_bound(
+    values: FloatArray, weights: FloatArray, confidence: float, count: float | None = None
+) -> float:
     r"""Return an upper confidence bound of the mean of which weighted values are a sample.
 
     Student's bound with Hall's correction for skewness g: with
     :math:`T(x) = x + g x^2 / 3 + g^2 x^3 / 27 + g / (6 n)` applied to the studentised mean and
-    inverted. It is asymptotic, of second order; ``benchmarks/quality/robust.py`` measures how
-    often it holds.
+    inverted. It is asymptotic, of second order; ``benchmarks/quality/robust.py`` measures how often
+    it holds. ``count`` is n, None the effective number of the weights.
 
     References
     ----------
@@ -29,7 +31,7 @@ def mean_bound(values: FloatArray, weights: FloatArray, confidence: float) -> fl
     mean = float(weights @ values)
     centred = values - mean
     deviation = math.sqrt(float(weights @ centred**2))
-    count = 1.0 / float(weights @ weights)
+    count = 1.0 / float(weights @ weights) if count is None else count
     if deviation == 0.0 or count < 2.0:
         return mean
     skew = float(weights @ centred**3) / deviation**3

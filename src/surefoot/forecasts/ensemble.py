@@ -53,6 +53,7 @@ LEAST_LOG_ROWS, LEAST_SPREAD_ROWS = 8, 20
 # The weight of the plain forecast before any data, and how strongly weights are held there.
 FIRST_WEIGHT, HOLD = 0.4, 20.0
 STEPS = 300
+MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Contexts may lie outside what was seen by this share of its range, decisions by this many ranges
 # over the number of rows, one at most.
 MARGIN, DECISION_MARGIN = 1.0, 20.0
@@ -127,7 +128,8 @@ class Ensemble:
             Suspect(int(i), str(j), float(contexts[i, j]), float(np.median(contexts[:, j])))
             for i, j in np.argwhere(gross)
         ]
-        kept = np.flatnonzero(~wrong)
+        lost = wrong | gross.any(axis=1)
+        kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
         if len(kept) > MOST_ROWS:
             kept = np.sort(rng_for(seed, "ensemble").choice(kept, MOST_ROWS, replace=False))
         # Trees draw rows by their place, which must not depend on other products.
@@ -341,6 +343,17 @@ def _column(column: str, product: int, rows: Empirical) -> str:
     return f"column {column}" if rows.names is None else repr(rows.names[int(column)])
 
 
+def rare_rows(problem: Problem) -> float:
+    """Return how many observations are to be expected on the rarer side of the best decision."""
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or no ensemble would decide
+    assert isinstance(problem.nominal, Empirical)
+    shares = []
+    for pieces in problem.cost.pieces(problem.nominal.n_products):
+        up, down = abs(pieces.slopes[0]), abs(pieces.slopes[-1])
+        shares.append(min(up, down) / (up + down))
+    return min(shares) * observations(problem.nominal)
+
+
 def cost_bound(problem: Problem) -> float:
     """Return the 95 % confidence bound of the mean cost of honest decisions."""
     nominal, limits = problem.nominal, problem.policy.decisions
@@ -348,7 +361,14 @@ def cost_bound(problem: Problem) -> float:
     assert nominal.offsets is not None
     decided = nominal.offsets if limits is None else limits.map_into(nominal.offsets)
     costs = problem.cost.evaluate(decided, nominal.outcomes)
-    return mean_bound(costs, nominal.weights, CONFIDENCE)
+    return mean_bound(costs, nominal.weights, CONFIDENCE, observations(nominal))
+
+
+def observations(rows: Empirical) -> float:
+    """Return how many observations rows stand for: their masses where those count repetitions."""
+    if Rows.of(rows.contexts, rows.outcomes[:, 0], rows.masses).units:
+        return float(rows.masses.sum())
+    return 1.0 / float(rows.weights @ rows.weights)
 
 
 def confident_radius(problem: Problem, parameters: Any) -> float:

@@ -140,7 +140,7 @@ class Forecaster:
         """
         n = len(outcomes)
         rows = Rows.of(contexts, outcomes, masses)
-        if rows.trivial or n < 3:
+        if rows.trivial or rows.count < 3:
             return _constant(rows)
         bases = Bases() if bases is None else bases
         linear = self._linear(rows, bases)

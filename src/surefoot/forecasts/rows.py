@@ -11,6 +11,8 @@ from surefoot.typing import BoolArray, FloatArray
 CONSTANT_COLUMN = 1e-12
 # Outcomes whose spread is a smaller share of their size than this are all the same.
 CONSTANT_OUTCOME = 1e-12
+# Up to so many kinds of contexts, each seen so often on average, come from flags and levels.
+FEW_KINDS, REPETITIONS = 20, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +42,15 @@ class Rows:
         """Return rows as observations.
 
         Equal rows are one: a copied row must not be its own witness. But where contexts come back
-        with other outcomes, as with counts on weekdays, equal rows are observations like others.
+        with other outcomes, as with counts on weekdays, or there are only a few kinds of them, equal
+        rows are observations like others.
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
         whole = bool(masses.min() >= 1.0 and (masses == np.round(masses)).all())
-        units = whole and len({row.tobytes() for row in contexts}) < n
+        kinds = len({row.tobytes() for row in contexts})
+        few = kinds <= FEW_KINDS and masses.sum() >= REPETITIONS * kinds
+        units = whole and (kinds < n or few)
         return cls(contexts, outcomes, masses if units else masses * (n / masses.sum()), units)
 
     @property
