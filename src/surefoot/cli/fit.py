@@ -16,6 +16,7 @@ from surefoot.cli.writing import check_target
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.estimators.robust_estimator import decides
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
@@ -172,7 +173,10 @@ def _report(
         f"always {about.constant:g}. That saves {100 * saving:.0f} % here and less on new rows: "
         "surefoot compare says how much."
     )
-    screen.say(f"Radius {model.radius_:.3g}: {certificate.message}")
+    if decides(model):
+        screen.say(model.guarantee())
+    else:
+        screen.say(f"Radius {model.radius_:.3g}: {certificate.message}")
     if model.converged_ is False:
         screen.note(model.status_)
     screen.say(f"Model: {out}, in {screen.seconds:.1f} s. Next: surefoot decide {out} NEW-DATA")
