@@ -47,7 +47,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 attack: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m nightly
+	SUREFOOT_LAWS=nightly $(BIN)/python -m pytest -n 2 -m "nightly or not nightly"
 	$(BIN)/python -m benchmarks.attack
 
 reproduce: $(VENV)/.demo

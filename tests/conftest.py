@@ -1,10 +1,12 @@
 """Small random problems that tests of every layer share."""
 
 import math
+import os
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity import WassersteinForm
@@ -12,6 +14,11 @@ from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
+
+# Every push tries a few examples of each law; ``make attack`` tries many.
+settings.register_profile("push", max_examples=25, deadline=None)
+settings.register_profile("nightly", max_examples=200, deadline=None)
+settings.load_profile(os.environ.get("SUREFOOT_LAWS", "push"))
 
 
 def _problem(

@@ -49,6 +49,8 @@ MODELS = {
     "budget": lambda: policy(0.05, limits=Budget(6.0), solver=QUICK),
 }
 COMPILED = [name for name in MODELS if name != "budget"]
+SLOW = pytest.param("budget", marks=pytest.mark.nightly)  # it compiles
+EACH = [*COMPILED, SLOW]
 
 
 def outcomes(name, y):
@@ -76,7 +78,7 @@ def forecast(model):
 # ---------------------------------------------------------------- fitting
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EACH)
 def test_the_forecast_is_the_better_part_of_the_decision(fitted, name):
     model = fitted(name)
     X, y = wave(2000, 1)
@@ -229,7 +231,7 @@ def test_frozen_columns_are_left_to_the_forecast():
 # ---------------------------------------------------------------- streams
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EACH)
 def test_learning_on_keeps_the_forecast_and_does_no_harm(fitted, name):
     model = fitted(name)
     (X, y), (X_test, y_test) = wave(500, 1), wave(2000, 2)
@@ -257,7 +259,7 @@ def test_a_stream_corrects_a_forecast_that_went_stale(fitted, name):
     assert model.cost(X_test, outcomes(name, y_test + rise)) - unavoidable < 0.5 * stale
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EACH)
 def test_an_online_policy_goes_on_from_the_model(fitted, name):
     model = fitted(name)
     X, y = wave(120, 1)
@@ -305,7 +307,7 @@ def test_a_gap_in_a_context_is_filled_before_the_forecast_is_asked(fitted):
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EACH)
 def test_a_loaded_model_goes_on_bit_for_bit(fitted, name, tmp_path):
     model = fitted(name)
     X, y = wave(60, 1)

@@ -54,7 +54,7 @@ def shares_found(policy, cost, order, boxed, radius, seed):
 
 
 # Each pair compiles eight programs: a few run always, all of them in ``make attack``.
-ALWAYS = {("linear", "tiered"), ("max_affine", "quadratic")}
+ALWAYS = {("max_affine", "quadratic")}
 PAIRS = [
     pytest.param(policy, cost, marks=() if (policy, cost) in ALWAYS else pytest.mark.nightly)
     for policy in POLICIES

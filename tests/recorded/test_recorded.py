@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.recorded.cases import KINDS, RECORD, cases, decisions
+from tests.recorded.cases import KINDS, RECORD, cases, decisions, processor
 
 # Relative to the largest decision of a case. Kernels may add up in another order, and that is all.
 TOLERANCE = 1e-9
@@ -15,13 +15,25 @@ def recorded():
         return dict(found)
 
 
+@pytest.fixture(scope="module")
+def alike(recorded):
+    """Skip on other processors: a run that stops at a gap may there stop one look later."""
+    made = str(recorded["processor"])
+    if made != processor():
+        pytest.skip(f"recorded on another kind of processor: {made}")
+
+
 def test_two_hundred_problems_are_recorded(recorded):
     named = {name for kind in KINDS for name in cases(kind)}
-    assert named == set(recorded)
+    assert named | {"processor"} == set(recorded)
     assert len(recorded) >= 200
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = pytest.param("general", marks=pytest.mark.nightly)
+
+
+@pytest.mark.usefixtures("alike")
+@pytest.mark.parametrize("kind", [*(kind for kind in KINDS if kind != "general"), SLOW])
 def test_decisions_are_as_recorded(kind, recorded):
     for name, make in cases(kind).items():
         before, now = recorded[name], decisions(make)

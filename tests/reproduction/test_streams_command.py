@@ -17,6 +17,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(stream_study, "quick_plan", lambda: Plan(3, 300, 2, 900, 2, 100, ("lamb",)))
 
 
+@pytest.mark.nightly
 def test_parts_are_run_and_the_page_is_written_from_them(tiny, tmp_path, capsys, monkeypatch):
     out, docs = tmp_path / "out", tmp_path / "docs"
     docs.mkdir()
