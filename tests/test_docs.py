@@ -15,9 +15,16 @@ def blocks(page):
     return [(text[: match.start()].count("\n") + 2, match[1]) for match in BLOCK.finditer(text)]
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if blocks(p)], ids=lambda page: str(page.relative_to(ROOT))
-)
+# Pages that compile for half a minute each.
+SLOW = {"docs/howto/general.md", "docs/robustness.md"}
+NAMES = {str(page.relative_to(ROOT)): page for page in PAGES if blocks(page)}
+RUN = [
+    pytest.param(page, id=name, marks=[pytest.mark.nightly] if name in SLOW else [])
+    for name, page in NAMES.items()
+]
+
+
+@pytest.mark.parametrize("page", RUN)
 def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "page"}

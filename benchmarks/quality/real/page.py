@@ -25,12 +25,17 @@ GROUPS = {
 
 
 def ratios(makers):
-    """Return for each cell (repeats averaged) what each method costs over the best in hindsight."""
-    costs, sums = known(), {}
-    methods = [method.__name__ for method in METHODS]
-    for cell in cells(makers):
-        if not all((cell, name) in costs for name in methods):
-            continue
+    """Return for each cell (repeats averaged) what each method costs over the best in hindsight.
+
+    A method counts if it was run on every cell.
+    """
+    costs, sums, chosen = known(), {}, cells(makers)
+    methods = [
+        method.__name__ for method in METHODS if all((c, method.__name__) in costs for c in chosen)
+    ]
+    if "surefoot" not in methods:
+        return {}
+    for cell in chosen:
         entry = sums.setdefault((cell.task, cell.n, cell.backorder), dict.fromkeys(methods, 0.0))
         for name in methods:
             entry[name] += costs[cell, name]
