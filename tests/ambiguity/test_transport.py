@@ -181,6 +181,7 @@ def in_other_units(problem, context, outcome, cost):
     )
 
 
+MULTIPLIER = 3  # its place among the answers
 FACTORS = [(1e-5, 1.0, 1.0), (1.0, 1e6, 3.0), (3.0, 1e-5, 1e6), (1e6, 3.0, 1e-5), (1e6, 1e6, 1e6)]
 
 
@@ -218,8 +219,10 @@ def test_value_adversary_and_lower_bound_follow_the_user_s_units(
     for factors in FACTORS[2:4] if slow else FACTORS:
         found = answers(*factors)
         np.testing.assert_allclose(found, plain, rtol=1e-6, atol=1e-9)
-        # Shares of slopes are halved until a millionth is left; other numbers are what they are.
-        np.testing.assert_allclose(found[1:], plain[1:], rtol=1e-6, atol=1e-6)
+        # Shares of slopes are halved until a millionth is left, and the value hardly changes with the
+        # multiplier near its best; other numbers are what they are.
+        kept = [k for k in range(1, len(plain)) if k != MULTIPLIER]
+        np.testing.assert_allclose(np.take(found, kept), np.take(plain, kept), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)

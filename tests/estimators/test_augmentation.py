@@ -183,7 +183,7 @@ def test_every_product_has_an_adversary_of_its_own(data):
             model.parameters_.theta[:, [j]], model.parameters_.intercept[[j]]
         )
         same = augmented(alone, data.X, y[:, j], parameters=part)
-        np.testing.assert_allclose(own.contexts, same.contexts, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(own.contexts, same.contexts, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(own.outcomes_before, y[own.rows, j])
         np.testing.assert_allclose(own.decisions_before, model.predict(data.X)[own.rows, j])
         assert own.mass.sum() == pytest.approx(1.0)
