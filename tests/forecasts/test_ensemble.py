@@ -121,7 +121,7 @@ def test_a_price_typed_without_its_point_is_taken_as_the_nearest_seen():
     new = wave(5, 1)[0]
     new[3, 0] = 200.0
     with pytest.warns(
-        DataWarning, match=r"1 of 5 rows have contexts far outside those seen .column 0; first in row 3"
+        DataWarning, match=r"1 of 5 rows have contexts far outside those seen .column 0 is 200 in row 3"
     ):
         decided = model.predict(new)
     assert decided[3] <= 2.0 * y.max()

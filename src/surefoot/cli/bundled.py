@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from surefoot.cli.screen import Screen
-from surefoot.cli.writing import check_target, replaced
 from surefoot.datasets import YazData, load_yaz
 from surefoot.exceptions import InvalidInputError
+from surefoot.io.writing import check_target, replaced
 from surefoot.validation import check_choice
 
 ABOUT = {

@@ -10,7 +10,6 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.fit import read_for_outcome
 from surefoot.cli.options import Judging, Roles
 from surefoot.cli.screen import Screen, listed_columns, show_table
-from surefoot.cli.writing import replaced
 from surefoot.comparison import (
     Comparison,
     ComparisonProgress,
@@ -25,6 +24,7 @@ from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import DATE
 from surefoot.io.table_file import Reading, TableFile
+from surefoot.io.writing import replaced
 from surefoot.validation import check_integer
 
 # With fewer rows a fold holds one or two of them, and intervals mean nothing.

@@ -11,9 +11,9 @@ import polars as pl
 
 from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.screen import Screen, show_table
-from surefoot.cli.writing import check_target, replaced
 from surefoot.io.table_columns import DATE, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
+from surefoot.io.writing import check_target, replaced
 from surefoot.typing import FloatArray
 
 SUFFIXES = (".csv", ".txt", ".tsv", ".xlsx", ".parquet")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.cli.writing import check_target, replaced
 from surefoot.datasets import YazData, load_yaz
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.io.writing import check_target, replaced
 from surefoot.typing import FloatArray
 
 BACKORDER, HOLDING = 15.0, 10.0

@@ -6,8 +6,8 @@ from typing import Any
 from surefoot.cli.fit import show_strength
 from surefoot.cli.model_table import load_model, robust_part
 from surefoot.cli.screen import Screen
+from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.estimators.robust_estimator import decides
 
 
 def run(model: Path, *, screen: Screen) -> None:

@@ -12,14 +12,14 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model
 from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, listed_columns, show_table
-from surefoot.cli.writing import check_target
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
+from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.estimators.robust_estimator import decides
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
+from surefoot.io.writing import check_target
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer

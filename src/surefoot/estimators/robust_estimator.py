@@ -1,7 +1,7 @@
 """What both estimators share: fit, decide, score, stress, stream, save."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,19 +17,28 @@ from surefoot.engines.engine import Parameters
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
 from surefoot.engines.stream import Stream, StreamOptions, column_records, support_of, why_no_stream
 from surefoot.estimators.augmentation import Augmentation, augment
+from surefoot.estimators.data_warnings import (
+    ColumnLabel,
+    far_sentence,
+    labelled,
+    plain_labels,
+    suspects_sentence,
+)
 from surefoot.estimators.decision_maker import DecisionMaker
-from surefoot.estimators.inputs import check_contexts, check_pairs
+from surefoot.estimators.guarantees import guarantee_of
+from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint
 from surefoot.estimators.model_file import save_model
 from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
 from surefoot.estimators.radius_selection import RadiusPath, choose_radius
 from surefoot.estimators.recipe import Recipe
+from surefoot.estimators.reporting import Reporting
 from surefoot.exceptions import (
     DataWarning,
     InvalidInputError,
     SurefootWarning,
     warn_user,
 )
-from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius, cost_bound, rare_rows
+from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius
 from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
@@ -37,13 +46,11 @@ from surefoot.solvers import default_solver
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number, weight_vector
 
-# A confidence bound needs so many rows on the rarer side of the best decision.
-LEAST_RARE = 5
 # A radius that all ambiguity sets can have, to see whether a solver fits.
 TRIAL_RADIUS = 0.5
 
 
-class RobustEstimator(DecisionMaker):
+class RobustEstimator(Reporting, DecisionMaker):
     """A decision maker with the scikit-learn interface. It is not a regressor: score is minus cost."""
 
     random_state: int
@@ -55,6 +62,8 @@ class RobustEstimator(DecisionMaker):
     parameters_: Parameters
     problem_: Problem
     nominal_: Nominal
+    fingerprint_: str
+    _labels: tuple[ColumnLabel, ...] | None = None
     _certificate: Certificate | None
     _stream: Stream
     _stream_arrays: dict[str, Any]
@@ -93,8 +102,7 @@ class RobustEstimator(DecisionMaker):
         with self._kept_on_failure():
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
             question = recipe.question(nominal, seed)
-            self.suspects_ = question.suspects
-            self._warn_of_suspects()
+            self._name_suspects(question.suspects)
             radius = self._chosen_radius(recipe, question, seed)
             problem = question.problem.at_radius(radius)
             if question.parameters is not None:
@@ -150,38 +158,25 @@ shift by 0.3 standard deviations, at most 0.556.
         """
         check_is_fitted(self)
         shift = check_number("shift", shift, at_least=0)
-        rows = getattr(self, "nominal_", None)
-        if not decides(self) or not isinstance(rows, Empirical) or rows.offsets is None:
-            raise InvalidInputError(
-                "guarantee needs the ensemble of nominal='auto' with the rows of its fit, got another "
-                "policy, a model from a file or one that has learned on: use worst_case(X, y)."
-            )
-        honest = self.problem_.around(rows)
-        rare = rare_rows(honest)
-        if rare < LEAST_RARE:
-            return (
-                f"No bound is stated: of {len(rows.weights)} rows only about {rare:.0f} lie on the "
-                f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."
-            )
-        bound = cost_bound(honest)
-        told = f"With 95 % confidence the expected cost on new days like these is at most {bound:.3g}"
-        if self.suspects_:
-            told = f"Leaving out {len(self.suspects_)} numbers that look like errors: {told}"
-        if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
-            return f"{told}."  # decisions have limits
-        radius = confident_radius(honest, self.parameters_) + shift
-        worst = adversary_of(honest.at_radius(radius), self.parameters_).value
-        return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
+        return guarantee_of(self, [shift]).sentence(shift)
 
-    def _warn_of_suspects(self) -> None:
-        """Name numbers that look like errors: they were not followed."""
+    def label_columns(self, labels: Sequence[ColumnLabel]) -> None:
+        """Call columns by these names and in these units, in warnings and in ``suspects_``.
+
+        For whoever prepared the columns: the user knows them by other names and in other units.
+        """
+        self._labels = tuple(labels)
+
+    def _column_labels(self) -> tuple[ColumnLabel, ...]:
+        plain = plain_labels(self.n_features_in_, self._names)
+        return plain if self._labels is None else self._labels
+
+    def _name_suspects(self, suspects: tuple[Suspect, ...]) -> None:
+        """Remember numbers that look like errors, and warn: they were not followed."""
+        plain = plain_labels(self.n_features_in_, self._names)
+        self.suspects_ = labelled(suspects, plain, self._column_labels())
         if self.suspects_:
-            shown = "; ".join(str(suspect) for suspect in self.suspects_[:3])
-            more = f"; and {len(self.suspects_) - 3} more" if len(self.suspects_) > 3 else ""
-            warn_user(
-                f"Numbers that look like errors were not followed ({shown}{more}): see suspects_.",
-                DataWarning,
-            )
+            warn_user(suspects_sentence(self.suspects_), DataWarning)
 
     def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Recipe, Nominal, FloatArray, int]:
         """Return the fitted recipe, the nominal, the outcomes and the seed; forget an earlier fit."""
@@ -194,6 +189,7 @@ shift by 0.3 standard deviations, at most 0.556.
         recipe = given.fitted(X)
         nominal = self._nominal(recipe, X, y, weight)
         self._warn_of_constant_columns(recipe, nominal)
+        self.fingerprint_ = fingerprint(X, y)
         self._given_recipe = given
         return recipe, nominal, y, seed
 
@@ -322,16 +318,7 @@ shift by 0.3 standard deviations, at most 0.556.
             return
         far = offset.far(X)
         if far.any():
-            shown = [self._column_name(j) for j in np.flatnonzero(far.any(axis=0))[:3]]
-            row = int(np.argmax(far.any(axis=1)))
-            warn_user(
-                f"{int(far.any(axis=1).sum())} of {len(X)} rows have contexts far outside those seen "
-                f"(column {', '.join(shown)}; first in row {row}): they are taken as the nearest seen.",
-                DataWarning,
-            )
-
-    def _column_name(self, column: int) -> str:
-        return str(column) if self._names is None else repr(str(self._names[column]))
+            warn_user(far_sentence(far, X, self._column_labels()), DataWarning)
 
     def _decisions(self, X: FloatArray) -> FloatArray:
         """Return decisions of shape (rows, decisions)."""
@@ -447,6 +434,7 @@ shift by 0.3 standard deviations, at most 0.556.
         self.n_steps_ += len(X)
         self.nominal_ = Empirical(X, y, names=self._names)
         self._certificate = self._multiplier = None
+        self.__dict__.pop("fingerprint_", None)  # it has seen more than the rows of its fit
         self.converged_ = None
         self.status_ = (
             f"Learning from a stream ({self.n_steps_:,} steps): the certificate is the worst case "
@@ -522,9 +510,3 @@ shift by 0.3 standard deviations, at most 0.556.
         """Write the fitted model to a file: JSON and arrays, nothing that could run code."""
         check_is_fitted(self)
         save_model(self, path)
-
-
-def decides(estimator: Any) -> bool:
-    """Return whether an ensemble decides, and no policy was solved for."""
-    offset = getattr(estimator.problem_.policy, "offset", None)
-    return isinstance(offset, Forecasts) and offset.decides

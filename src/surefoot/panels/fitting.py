@@ -13,8 +13,8 @@ from surefoot.baselines import SAA
 from surefoot.comparison.splits import RollingWindow
 from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
 from surefoot.estimators import RobustEstimator
+from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.estimators.robust_estimator import decides
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.panels.records import FAILED, FITTED, SeriesRecord, model_bytes, settings_digest

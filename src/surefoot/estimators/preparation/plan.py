@@ -135,6 +135,13 @@ class Plan:
         return np.array(found, dtype=np.int64)
 
     @property
+    def units(self) -> FloatArray:
+        """For each prepared column, what its numbers were divided by; one for 0/1 columns."""
+        found = np.ones(len(self.names))
+        found[: len(self.numbers)] = [part.scale for part in self.numbers]
+        return found
+
+    @property
     def flags(self) -> tuple[int, ...]:
         """Positions of the prepared columns that hold 0 and 1."""
         return tuple(range(len(self.numbers), len(self.names)))

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from surefoot.ambiguity import Adversary, AmbiguitySet, WassersteinBall
 from surefoot.estimators.augmentation import Augmentation
+from surefoot.estimators.data_warnings import ColumnLabel
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
 from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
 from surefoot.estimators.preparation.table import Table, read_table
+from surefoot.estimators.reporting import Reporting
 from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.exceptions import (
     DataWarning,
@@ -27,6 +29,7 @@ from surefoot.exceptions import (
     UnsupportedProblemError,
     warn_user,
 )
+from surefoot.forecasts import Suspect
 from surefoot.io import write_archive
 from surefoot.nominals import Nominal
 from surefoot.policies import Select
@@ -34,7 +37,7 @@ from surefoot.typing import FloatArray
 from surefoot.validation import check_flag, check_instance, check_integer, mass_vector
 
 
-class PreparedPolicy(DecisionMaker):
+class PreparedPolicy(Reporting, DecisionMaker):
     """A policy for tables with numbers, categories, dates and gaps.
 
     Before the policy sees them,
@@ -161,7 +164,20 @@ class PreparedPolicy(DecisionMaker):
         model = self._frozen(table, plan)
         self.plan_, self.transformer_ = plan, assemble(*plan.blocks())
         self._given = self.options()
+        self.label_columns(model)
         return model, self._transformed(plan.encode(table)[0])
+
+    def label_columns(self, model: Any) -> None:
+        """Let a model speak of its columns by the names and in the units of X."""
+        if not isinstance(model, RobustEstimator) or not self.plan_.names:
+            return
+        named = hasattr(self, "feature_names_in_")
+        model.label_columns(
+            [
+                ColumnLabel(repr(name) if named else f"column {name}", float(unit))
+                for name, unit in zip(self.plan_.names, self.plan_.units, strict=True)
+            ]
+        )
 
     def _transformed(self, matrix: FloatArray) -> FloatArray:
         if not self.plan_.names:
@@ -243,6 +259,15 @@ class PreparedPolicy(DecisionMaker):
     def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean realised cost of the decisions, summed over products."""
         return float(self._checked().cost(self.prepare(X), y, sample_weight))
+
+    @property
+    def suspects_(self) -> tuple[Suspect, ...]:
+        """Numbers of the fit that look like errors, by the columns of X and as written there."""
+        return self._robust("suspects_").suspects_
+
+    def guarantee(self, shift: float = 0.3) -> str:
+        """Return what new days may cost, in one sentence; see ``RobustNewsvendor.guarantee``."""
+        return self._robust("guarantee").guarantee(shift)
 
     def worst_case(
         self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None

@@ -1,0 +1,93 @@
+"""What new days may cost: a confidence bound, and the worst case when outcomes shift beyond it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from surefoot.engines.choice import adversary_of
+from surefoot.exceptions import InvalidInputError
+from surefoot.forecasts import Forecasts, confident_radius, cost_bound, rare_rows
+from surefoot.nominals import Empirical
+
+# A confidence bound needs so many rows on the rarer side of the best decision.
+LEAST_RARE = 5
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is stated about the cost on new days.
+
+    Attributes
+    ----------
+    bound
+        With 95 % confidence the expected cost on days like those learned from is at most this; None
+        where no bound is stated.
+    shifted
+        For shifts of the outcomes, in their standard deviations: what the cost then is at most. Empty
+        where outcomes cannot move because decisions have limits.
+    suspects
+        How many numbers were left out because they look like errors.
+    reason
+        Why no bound is stated; empty where one is.
+    """
+
+    bound: float | None
+    shifted: dict[float, float] = field(default_factory=dict)
+    suspects: int = 0
+    reason: str = ""
+
+    def sentence(self, shift: float) -> str:
+        """Return it in one sentence, for one of the shifts.
+
+        >>> print(Guarantee(71.08, {0.3: 93.2}, suspects=1).sentence(0.3))
+        Leaving out 1 number that looks like an error: With 95 % confidence the expected cost on new \
+days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, at most 93.2.
+        """
+        if self.bound is None:
+            return self.reason
+        told = (
+            f"With 95 % confidence the expected cost on new days like these is at most {self.bound:.3g}"
+        )
+        if self.suspects:
+            errors = "number that looks like an error"
+            if self.suspects > 1:
+                errors = "numbers that look like errors"
+            told = f"Leaving out {self.suspects} {errors}: {told}"
+        if not self.shifted:
+            return f"{told}."
+        worst = self.shifted[shift]
+        return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
+
+
+def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
+    """Return what is stated about a fitted model whose ensemble has the rows of its fit at hand."""
+    rows = getattr(model, "nominal_", None)
+    if not decides(model) or not isinstance(rows, Empirical) or rows.offsets is None:
+        raise InvalidInputError(
+            "guarantee needs the ensemble of nominal='auto' with the rows of its fit, got another "
+            "policy, a model from a file or one that has learned on: use worst_case(X, y)."
+        )
+    honest, suspects = model.problem_.around(rows), len(model.suspects_)
+    rare = rare_rows(honest)
+    if rare < LEAST_RARE:
+        return Guarantee(None, suspects=suspects, reason=(
+            f"No bound is stated: of {len(rows.weights)} rows only about {rare:.0f} lie on the "
+            f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."
+        ))  # fmt: skip
+    bound = cost_bound(honest)
+    if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
+        return Guarantee(bound, suspects=suspects)  # decisions have limits
+    radius = confident_radius(honest, model.parameters_)
+    shifted = {
+        float(shift): float(adversary_of(honest.at_radius(radius + shift), model.parameters_).value)
+        for shift in shifts
+    }
+    return Guarantee(bound, shifted, suspects)
+
+
+def decides(estimator: Any) -> bool:
+    """Return whether an ensemble decides, and no policy was solved for."""
+    offset = getattr(estimator.problem_.policy, "offset", None)
+    return isinstance(offset, Forecasts) and offset.decides

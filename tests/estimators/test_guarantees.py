@@ -1,0 +1,69 @@
+"""What is stated about new days, and the words for it."""
+
+import pytest
+
+from surefoot import RobustNewsvendor
+from surefoot.datasets import synthetic
+from surefoot.estimators.guarantees import Guarantee, guarantee_of
+from surefoot.exceptions import DataWarning, InvalidInputError
+
+
+@pytest.fixture(scope="module")
+def data():
+    return synthetic(n=80, s=4, seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return RobustNewsvendor(1.0, 0.2).fit(data.X, data.y)
+
+
+@pytest.mark.parametrize(
+    ("suspects", "start"),
+    [
+        (0, "With 95 % confidence"),
+        (1, "Leaving out 1 number that looks like an error: With"),
+        (2, "Leaving out 2 numbers that look like errors: With"),
+    ],
+)
+def test_numbers_left_out_are_counted_in_grammar(suspects, start):
+    assert Guarantee(1.0, {0.3: 2.0}, suspects).sentence(0.3).startswith(start)
+
+
+def test_without_shifts_only_the_bound_is_stated():
+    told = Guarantee(1.0).sentence(0.3)
+    assert told.endswith("is at most 1.")
+
+
+def test_the_sentence_of_a_model_is_that_of_its_guarantee(model):
+    found = guarantee_of(model, [0.0, 0.3, 1.0])
+    assert model.guarantee() == found.sentence(0.3)
+    assert model.guarantee(1.0) == found.sentence(1.0)
+
+
+def test_the_bound_grows_with_the_shift_from_the_bound_without_one(model):
+    found = guarantee_of(model, [0.0, 0.1, 0.5, 1.0])
+    costs = list(found.shifted.values())
+    assert costs == sorted(costs)
+    assert costs[0] == pytest.approx(found.bound, rel=1e-3)
+
+
+def test_one_error_in_the_data_is_said_in_the_singular(data):
+    y = data.y.copy()
+    y[7] *= 1000.0
+    with pytest.warns(DataWarning, match="row 7, outcome"):
+        model = RobustNewsvendor(1.0, 0.2).fit(data.X, y)
+    assert model.guarantee().startswith("Leaving out 1 number that looks like an error: ")
+
+
+def test_a_linear_policy_has_no_such_guarantee(data):
+    model = RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, data.y)
+    with pytest.raises(InvalidInputError, match="^guarantee needs the ensemble"):
+        guarantee_of(model, [0.3])
+
+
+def test_learning_on_forgets_which_rows_were_seen(data):
+    model = RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, data.y)
+    assert len(model.fingerprint_) == 64
+    model.partial_fit(data.X[:2], data.y[:2])
+    assert not hasattr(model, "fingerprint_")
