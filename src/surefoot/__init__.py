@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from surefoot.io import register
     from surefoot.panels import PolicyTable, fit_many
     from surefoot.problem import Problem
+    from surefoot.report import write_report
     from surefoot.sets import Box, Budget, Simplex
     from surefoot.solvers import DASGD, ConvexProgram, CuttingPlanes, Exact, PrimalDual, solve_many
 
@@ -42,6 +43,7 @@ _HOMES = {
     "load": "surefoot.estimators",
     "register": "surefoot.io",
     "solve_many": "surefoot.solvers",
+    "write_report": "surefoot.report",
 }
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "load",
     "register",
     "solve_many",
+    "write_report",
 ]
 
 

@@ -77,6 +77,7 @@ def _reading(**told: Any) -> Any:
 
 @app.command(cls=Command)
 def fit(
+    context: typer.Context,
     data: Data,
     outcome: Outcome,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes.")],
@@ -93,6 +94,10 @@ def fit(
     categories: Categories = None,
     ignore: Ignore = None,
     seed: Seed = 0,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE", help="Write a page about it, too (.html); takes longer."),
+    ] = None,
     encoding: Encoding = None,
     separator: Separator = None,
     decimal: Decimal = None,
@@ -118,7 +123,7 @@ def fit(
     )  # fmt: skip
     _load("fit").run(
         data, out, roles=roles, economics=economics, radius=radius, seed=seed, reading=reading,
-        screen=_screen(as_json),
+        report=report, command=context.obj or (), screen=_screen(as_json),
     )  # fmt: skip
 
 
@@ -185,6 +190,45 @@ def evaluate(
 def explain(model: Model, as_json: AsJson = False) -> None:
     """Say what a model was learned from, what it looks at, and what is proved about it."""
     _load("explain").run(model, screen=_screen(as_json))
+
+
+@app.command(cls=Command)
+def report(
+    context: typer.Context,
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="PAGE", help="Where the page goes: .html.")
+    ] = Path("report.html"),
+    outcome: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What was demanded (default: as in the fit).")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The day; rows are judged in its order (as in the fit)."),
+    ] = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    sheet: Sheet = None,
+    gaps: Gaps = None,
+    skip_totals: SkipTotals = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write one page about a model: decisions, costs out of sample, guarantee, what matters.
+
+    The page is one HTML file without scripts, for a screen, a telephone and paper. Costs out of sample
+    come from the model's recipe, learned anew from parts of the table and judged on the rest.
+    """
+    reading = _reading(
+        encoding=encoding, separator=separator, decimal=decimal, dates=dates, sheet=sheet, gaps=gaps,
+        skip_totals=skip_totals,
+    )  # fmt: skip
+    _load("report").run(
+        model, data, out, outcome=outcome, time=time, reading=reading, command=context.obj or (),
+        screen=_screen(as_json),
+    )  # fmt: skip
 
 
 @app.command(cls=Command)

@@ -30,7 +30,7 @@ def run(
         raise InvalidInputError(
             f"{model} must order one product with a newsvendor cost, got {type(cost).__name__}."
         )
-    name = _outcome(outcome, about, model)
+    name = outcome_name(outcome, about, model)
     needed = needed_columns(policy, about, model)
     if name in [column.name for column in needed]:
         raise InvalidInputError(
@@ -48,7 +48,8 @@ def run(
     screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})
 
 
-def _outcome(given: str | None, about: ModelTable | None, path: Path) -> str:
+def outcome_name(given: str | None, about: ModelTable | None, path: Path) -> str:
+    """Return which column is the outcome: as told, or as in the fit."""
     if given is not None:
         return given
     if about is None:

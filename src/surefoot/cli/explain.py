@@ -8,6 +8,7 @@ from surefoot.cli.model_table import load_model, robust_part
 from surefoot.cli.screen import Screen
 from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.report.promise import SHIFT
 
 
 def run(model: Path, *, screen: Screen) -> None:
@@ -36,6 +37,9 @@ def run(model: Path, *, screen: Screen) -> None:
         f"{'outcome' if decides(robust) else 'columns'}: how far rows may shift in the worst case."
     )
     screen.say(certificate.message)
+    stated = None if about is None or about.guarantee is None else about.guarantee.sentence(SHIFT)
+    if stated is not None:
+        screen.say(stated)
     screen.result(
         {
             "model": str(model), "estimator": type(robust).__name__, "status": robust.status_,
@@ -48,7 +52,7 @@ def run(model: Path, *, screen: Screen) -> None:
                 "outcome": about.outcome, "rows": about.rows, "period": list(about.period),
                 "economics": about.economics, "cost": about.cost,
                 "constant_order": about.constant, "constant_cost": about.constant_cost,
-                "effects": about.effects,
+                "effects": about.effects, "guarantee": stated,
                 "columns": [{"name": c.name, "kind": c.kind} for c in about.columns],
             }),
         }

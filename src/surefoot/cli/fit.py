@@ -9,18 +9,21 @@ import numpy as np
 import polars as pl
 
 from surefoot.cli.economics import Economics
-from surefoot.cli.model_table import ModelTable, save_model
+from surefoot.cli.model_table import ModelTable, save_model, stated_of
 from surefoot.cli.options import Roles
+from surefoot.cli.reporting import origin_of, write_and_say
 from surefoot.cli.screen import Screen, listed_columns, show_table
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
-from surefoot.estimators.guarantees import decides
+from surefoot.estimators.guarantees import decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
 from surefoot.io.writing import check_target
 from surefoot.random import rng_for
+from surefoot.report.promise import SHIFTS
+from surefoot.report.write import SUFFIXES
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer
 
@@ -28,6 +31,8 @@ from surefoot.validation import check_integer
 FEWEST_ROWS = 10
 # So many rows say which columns matter; all of them would take as long as the fit.
 EFFECT_ROWS = 200
+# Numbers that look like errors, named one by one.
+SHOWN_SUSPECTS = 3
 
 
 def run(
@@ -39,13 +44,17 @@ def run(
     radius: str = "auto",
     seed: int = 0,
     reading: Reading,
+    report: Path | None = None,
+    command: Sequence[str] = (),
     screen: Screen,
 ) -> None:
-    """Read, fit, save, and say what was done."""
+    """Read, fit, save, and say what was done; with ``report``, write that as a page, too."""
     backorder, holding = economics.costs()
     chosen = _radius(radius)
     check_integer("--seed", seed, at_least=0)
     check_target(out)
+    if report is not None:
+        check_target(report, SUFFIXES, "--report")
     table = read_for_outcome(data, roles, reading, screen)
     X, y = table.split(roles.outcome)
     if len(table) < FEWEST_ROWS:
@@ -59,13 +68,21 @@ def run(
     policy = PreparedPolicy(
         RobustNewsvendor(backorder, holding, radius=chosen, frozen=frozen, random_state=seed)
     )
-    with screen.working("Fitting ..."):
+    with screen.working("Fitting ..."), warnings.catch_warnings():
+        # Named below, by the lines of the file.
+        warnings.filterwarnings("ignore", "Numbers that look like errors")
         policy.fit(X, y)
+    _name_suspects(policy, table, roles.outcome, screen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these rows were learned from: all is said about them
         about = _about(policy, table, X, y, economics, roles)
     save_model(policy, about, out)
-    _report(policy, about, out, table, screen)
+    _show(policy, about, out, screen)
+    found = _found(policy, about, out, table, screen)
+    if report is not None:
+        origin = origin_of(data, table, economics=about.economics, command=command)
+        found["report"] = write_and_say(policy, X, y, report, roles, origin, screen)
+    screen.result(found)
 
 
 def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) -> TableFile:
@@ -142,7 +159,8 @@ def _about(
         period=() if day is None else (str(X[day].min()), str(X[day].max())),
         economics=economics.sentence(), constant=constant, cost=policy.cost(X, y),
         constant_cost=cost.mean(np.full((len(y), 1), constant), y[:, None], weights),
-        effects=effects(policy, X),
+        effects=effects(policy, X), fingerprint=policy.model_.fingerprint_,
+        stated=stated_of(guarantee_of(policy.model_, SHIFTS)) if decides(policy.model_) else {},
     )  # fmt: skip
 
 
@@ -160,11 +178,21 @@ def effects(policy: Any, X: pl.DataFrame) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
-def _report(
-    policy: PreparedPolicy, about: ModelTable, out: Path, table: TableFile, screen: Screen
-) -> None:
+def _name_suspects(policy: PreparedPolicy, table: TableFile, outcome: str, screen: Screen) -> None:
+    """Say which numbers look like errors, by the lines and the columns of the file."""
+    suspects = policy.suspects_
+    for one in suspects[:SHOWN_SUSPECTS]:
+        column = repr(outcome) if one.column == "outcome" else one.column
+        screen.note(
+            f"{table.place(one.row)}: {column} is {one.value:g}, to be expected was about "
+            f"{one.expected:.3g}. It looks like an error and was not followed."
+        )
+    if len(suspects) > SHOWN_SUSPECTS:
+        screen.note(f"{len(suspects) - SHOWN_SUSPECTS} more numbers look like errors.")
+
+
+def _show(policy: PreparedPolicy, about: ModelTable, out: Path, screen: Screen) -> None:
     model: Any = policy.model_
-    certificate = model.certificate_
     screen.say()
     show_strength(screen, about.effects)
     saving = 1.0 - about.cost / about.constant_cost if about.constant_cost > 0 else 0.0
@@ -176,24 +204,31 @@ def _report(
     if decides(model):
         screen.say(model.guarantee())
     else:
-        screen.say(f"Radius {model.radius_:.3g}: {certificate.message}")
+        screen.say(f"Radius {model.radius_:.3g}: {model.certificate_.message}")
     if model.converged_ is False:
         screen.note(model.status_)
     screen.say(f"Model: {out}, in {screen.seconds:.1f} s. Next: surefoot decide {out} NEW-DATA")
-    screen.result(
-        {
-            "model": str(out), "rows": about.rows, "outcome": about.outcome,
-            "period": list(about.period), "backorder": float(policy.model.backorder),
-            "holding": float(policy.model.holding), "radius": float(model.radius_),
-            "cost": about.cost, "constant_order": about.constant,
-            "constant_cost": about.constant_cost, "status": model.status_,
-            "certificate": {
-                "upper": certificate.upper, "lower": certificate.lower, "gap": certificate.gap,
-                "kind": certificate.kind, "message": certificate.message,
-            },
-            "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
-        }
-    )  # fmt: skip
+
+
+def _found(
+    policy: PreparedPolicy, about: ModelTable, out: Path, table: TableFile, screen: Screen
+) -> dict[str, Any]:
+    """Return what was done, for machines."""
+    model: Any = policy.model_
+    certificate = model.certificate_
+    return {
+        "model": str(out), "rows": about.rows, "outcome": about.outcome,
+        "period": list(about.period), "backorder": float(policy.model.backorder),
+        "holding": float(policy.model.holding), "radius": float(model.radius_),
+        "cost": about.cost, "constant_order": about.constant,
+        "constant_cost": about.constant_cost, "status": model.status_,
+        "certificate": {
+            "upper": certificate.upper, "lower": certificate.lower, "gap": certificate.gap,
+            "kind": certificate.kind, "message": certificate.message,
+        },
+        "suspects": [one._asdict() for one in policy.suspects_],
+        "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
+    }  # fmt: skip
 
 
 def show_strength(screen: Screen, found: dict[str, float]) -> None:

@@ -29,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "_SUREFOOT_COMPLETE" in os.environ:  # the shell asks for words, not for work
         command.main(args, prog_name="surefoot")
     try:
-        with command.make_context("surefoot", args) as context:
+        # What was typed goes along: a report says how to repeat it.
+        with command.make_context("surefoot", args, obj=("surefoot", *args)) as context:
             command.invoke(context)
     except typer.Exit as ended:
         return int(ended.exit_code)

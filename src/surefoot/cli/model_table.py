@@ -1,11 +1,12 @@
 """What a model file says about the table it was learned from, so that later files are read alike."""
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from surefoot.estimators import load
+from surefoot.estimators.guarantees import Guarantee
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, ModelFileError
 from surefoot.io import FileColumn, read_archive, write_archive
@@ -33,6 +34,10 @@ class ModelTable:
         Mean cost a row on these rows, of the model and of the constant order.
     effects
         By column: how far the order moves on average if the value of another row is put in.
+    fingerprint
+        Of the rows learned from, by which a report knows them again; empty in older files.
+    stated
+        What is stated about new rows, as ``stated_of`` writes it; empty where nothing is.
     """
 
     outcome: str
@@ -46,6 +51,24 @@ class ModelTable:
     cost: float
     constant_cost: float
     effects: dict[str, float]
+    fingerprint: str = ""
+    stated: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is stated about new rows: the file does not hold the rows that it follows from."""
+        if not self.stated:
+            return None
+        shifted = dict(zip(self.stated["shifts"], self.stated["costs"], strict=True))
+        return Guarantee(self.stated["bound"], shifted, self.stated["suspects"], self.stated["reason"])
+
+
+def stated_of(found: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as JSON can hold it, whose keys are no numbers."""
+    return {
+        "bound": found.bound, "shifts": list(found.shifted), "costs": list(found.shifted.values()),
+        "suspects": found.suspects, "reason": found.reason,
+    }  # fmt: skip
 
 
 def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:

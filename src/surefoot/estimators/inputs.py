@@ -42,7 +42,7 @@ def fingerprint(X: FloatArray, y: FloatArray) -> str:
     (True, 64)
     """
     found = hashlib.sha256()
-    for values in (X, y):
+    for values in (X, y.reshape(len(y), -1)):
         found.update(repr(values.shape).encode())
         found.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return found.hexdigest()

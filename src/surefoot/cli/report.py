@@ -1,0 +1,59 @@
+"""``surefoot report``: one page about a model, on a table with known outcomes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from surefoot.cli.decide import read_known
+from surefoot.cli.evaluate import outcome_name
+from surefoot.cli.fit import in_order
+from surefoot.cli.model_table import load_model, needed_columns
+from surefoot.cli.options import Roles
+from surefoot.cli.reporting import origin_of, write_and_say
+from surefoot.cli.screen import Screen, show_table
+from surefoot.exceptions import InvalidInputError
+from surefoot.io.table_columns import DATE, NUMBER, FileColumn
+from surefoot.io.table_file import Reading
+from surefoot.io.writing import check_target
+from surefoot.report.write import SUFFIXES
+
+
+def run(
+    model: Path,
+    data: str,
+    out: Path,
+    *,
+    outcome: str | None = None,
+    time: str | None = None,
+    reading: Reading,
+    command: Sequence[str] = (),
+    screen: Screen,
+) -> None:
+    """Load, read, judge, and write the page."""
+    check_target(out, SUFFIXES)
+    policy, about = load_model(model)
+    name = outcome_name(outcome, about, model)
+    needed = needed_columns(policy, about, model)
+    names = [column.name for column in needed]
+    if name in names:
+        raise InvalidInputError(
+            f"--outcome must be a column that the model does not look at, got {name!r}."
+        )
+    day = time or (about.time if about is not None else "") or None
+    also = [FileColumn(name, NUMBER, "the outcome")]
+    if day is not None and day not in names:
+        also.append(FileColumn(day, DATE, "the order of time"))
+    table = read_known(data, needed, reading, also)
+    if day is not None:
+        table = in_order(table, day, screen)
+    y, X = table.outcomes(name), table.frame.select(names)
+    show_table(screen, table, columns=False)
+    origin = origin_of(
+        data, table, command=command, economics="" if about is None else about.economics,
+        guarantee=None if about is None else about.guarantee,
+        fingerprint="" if about is None else about.fingerprint,
+    )  # fmt: skip
+    moments = None if day is None or day in names else table.frame[day].to_numpy()
+    found = write_and_say(
+        policy, X, y, out, Roles(outcome=name, time=day), origin, screen, moments=moments
+    )
+    screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})

@@ -1,0 +1,180 @@
+"""What is stated about new rows, what a shift of the data would cost, and what the adversary does."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from surefoot.ambiguity import WassersteinBall
+from surefoot.diagnostics import price_of_robustness
+from surefoot.estimators import RobustEstimator
+from surefoot.estimators.guarantees import Guarantee, decides, guarantee_of
+from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.exceptions import InvalidInputError, SurefootError
+from surefoot.report.origin import Origin
+from surefoot.report.rows import ReportRows
+
+SHIFTS = tuple(round(0.1 * k, 1) for k in range(11))
+# The shift of which the sentence speaks, as in ``guarantee()``.
+SHIFT = 0.3
+DRAWS = (
+    "The bound takes new rows as draws like those learned from. Rows in order of time, with seasons, "
+    "trends and changes, are not, and then it may fail."
+)
+# Columns that the adversary uses most.
+SHOWN_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is stated about the cost on new rows.
+
+    Attributes
+    ----------
+    sentence
+        In one sentence for whoever plans.
+    bound
+        What the expected cost is at most; None where nothing is stated.
+    shifts, costs
+        For shifts of the data, what the cost then is at most; both empty where that is not known.
+    of_what
+        What shifts: the label of the axis.
+    why_above
+        Why a cost may lie above the bound all the same.
+    """
+
+    sentence: str
+    bound: float | None
+    shifts: tuple[float, ...] = ()
+    costs: tuple[float, ...] = ()
+    of_what: str = ""
+    why_above: str = ""
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Which columns the worst case moves.
+
+    Attributes
+    ----------
+    shares
+        By column, its share of the transport, the largest first.
+    outcome_share
+        The share that is spent on outcomes.
+    sentence
+        What this means, or why nothing is known.
+    """
+
+    shares: tuple[tuple[str, float], ...]
+    outcome_share: float
+    sentence: str
+
+
+def robust_part(model: Any) -> RobustEstimator:
+    """Return the robust model inside of a prepared one."""
+    robust: RobustEstimator = model.model_ if isinstance(model, PreparedPolicy) else model
+    return robust
+
+
+def promise_of(model: Any, rows: ReportRows, origin: Origin) -> Promise:
+    """Return what is stated about new rows."""
+    robust = robust_part(model)
+    if decides(robust):
+        found = origin.guarantee
+        if found is None:
+            try:
+                found = guarantee_of(robust, SHIFTS)
+            except InvalidInputError:
+                return Promise(
+                    "Nothing is stated about new rows: a model from a file does not hold the rows of "
+                    "its fit. Report on the model as it was fitted, or fit it with surefoot fit.", None,
+                )  # fmt: skip
+        return _of_guarantee(found)
+    return _of_certificate(model, robust, rows)
+
+
+def _of_guarantee(found: Guarantee) -> Promise:
+    shift = SHIFT if SHIFT in found.shifted else next(iter(found.shifted), SHIFT)
+    return Promise(
+        found.sentence(shift), found.bound, tuple(found.shifted), tuple(found.shifted.values()),
+        "shift of outcomes, in standard deviations", DRAWS,
+    )  # fmt: skip
+
+
+def _of_certificate(model: Any, robust: RobustEstimator, rows: ReportRows) -> Promise:
+    """Return what a certificate proves: a worst case around the rows learned from."""
+    certificate, radius = robust.certificate_, robust.radius_
+    shifts, costs = _worst_cases(model, robust, rows)
+    label = "shift of contexts, in standard deviations"
+    if certificate.kind == "estimate":
+        return Promise(f"Nothing is proved: {certificate.message}", None, shifts, costs, label)
+    if radius == 0.0:
+        told = (
+            "Nothing is proved about new rows: at radius 0 the policy is the best for the rows learned "
+            "from, and takes new ones to be the same."
+        )
+        return Promise(told, None, shifts, costs, label)
+    wasserstein = isinstance(robust.problem_.ball, WassersteinBall)
+    unit = " standard deviations of the columns" if wasserstein else f" ({robust.problem_.ball!r})"
+    told = (
+        f"As long as the data stay within radius {radius:.3g}{unit} of the rows learned from, the "
+        f"expected cost is at most {certificate.upper:.4g}. That is proved; that new rows stay as near "
+        "is an assumption."
+    )
+    return Promise(told, certificate.upper, shifts, costs, label, (
+        f"The bound is for data within radius {radius:.3g} of the rows learned from, and those judged "
+        "here are farther away: a larger radius prepares for more."
+    ))  # fmt: skip
+
+
+def _worst_cases(
+    model: Any, robust: RobustEstimator, rows: ReportRows
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return worst cases of the policy as it stands around the rows, at several radii."""
+    if not isinstance(robust.problem_.ball, WassersteinBall):
+        return (), ()
+    y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            X = model.prepare(rows.X) if isinstance(model, PreparedPolicy) else rows.X
+            found = price_of_robustness(robust, X, y, np.array(SHIFTS), refit=False)
+        except SurefootError:  # not every set has a worst case at every radius
+            return (), ()
+    costs = found.fixed.worst_case
+    return (SHIFTS, tuple(costs.tolist())) if np.isfinite(costs).all() else ((), ())
+
+
+def adversary_of_columns(model: Any, rows: ReportRows) -> Adversary:
+    """Return which columns the worst case moves around these rows."""
+    robust = robust_part(model)
+    if decides(robust):
+        return Adversary((), 1.0, (
+            "The worst case of the ensemble moves outcomes alone: columns are taken as they come, and "
+            "the bound says nothing about errors in them. What such errors would cost is measured "
+            "instead."
+        ))  # fmt: skip
+    y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = model.augmentation(rows.X, y)
+        except SurefootError as error:
+            return Adversary((), 0.0, f"What the adversary moves is not known: {error}")
+    names = dict(zip(found.columns, _column_names(found.columns, rows), strict=True))
+    used = tuple((names[one.name], one.share) for one in found.most_used(SHOWN_COLUMNS))
+    if not used and found.outcome_share == 0.0:
+        return Adversary((), 0.0, "At this radius the adversary moves nothing.")
+    told = (
+        f"Within radius {found.radius:.3g} the adversary raises the expected cost on these rows from "
+        f"{found.cost_before:.4g} to {found.worst_case:.4g}; it moves {100 * found.share_moved:.0f} % "
+        "of the rows, along the columns on which decisions lean most."
+    )
+    return Adversary(used, found.outcome_share, told)
+
+
+def _column_names(columns: Sequence[str], rows: ReportRows) -> tuple[str, ...]:
+    """Return what the report calls columns: as the user does, or by position."""
+    return tuple(columns) if rows.table.named else tuple(f"column {j}" for j in range(len(columns)))

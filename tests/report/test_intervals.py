@@ -1,0 +1,48 @@
+"""The paired bootstrap: its laws, and how often it covers."""
+
+import numpy as np
+import pytest
+
+from surefoot.report.intervals import bootstrap_means, interval, run_length
+
+
+def test_equal_columns_differ_nowhere():
+    values = np.random.default_rng(0).normal(size=50)
+    means = bootstrap_means(np.column_stack([values, values]), 1, 0)
+    assert (means[:, 0] == means[:, 1]).all()
+
+
+def test_a_common_shift_does_not_touch_differences():
+    values = np.random.default_rng(0).normal(size=(50, 2))
+    plain = bootstrap_means(values, 1, 0)
+    shifted = bootstrap_means(values + 10.0, 1, 0)
+    assert np.diff(shifted) == pytest.approx(np.diff(plain), abs=1e-9)
+
+
+def test_it_repeats_and_depends_on_its_seed():
+    values = np.random.default_rng(0).normal(size=(30, 1))
+    assert (bootstrap_means(values, 1, 0) == bootstrap_means(values, 1, 0)).all()
+    assert (bootstrap_means(values, 1, 0) != bootstrap_means(values, 1, 1)).any()
+
+
+def test_independent_rows_are_covered_about_as_often_as_promised():
+    rng = np.random.default_rng(1)
+    hits = 0
+    for seed in range(60):
+        low, high = interval(bootstrap_means(rng.exponential(size=(60, 1)), 1, seed))
+        hits += low <= 1.0 <= high
+    assert hits >= 50
+
+
+def test_runs_of_rows_widen_the_interval_of_rows_that_go_together():
+    rng = np.random.default_rng(2)
+    values = np.repeat(rng.normal(size=30), 10)[:, None]
+    alone = np.diff(interval(bootstrap_means(values, 1, 0)))
+    together = np.diff(interval(bootstrap_means(values, 10, 0)))
+    assert together > 2.0 * alone
+
+
+def test_runs_are_no_longer_than_the_rows():
+    assert run_length(3, ordered=True) == 3
+    assert run_length(100, ordered=True) == 7
+    assert run_length(100, ordered=False) == 1
