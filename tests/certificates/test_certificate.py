@@ -24,7 +24,11 @@ from surefoot.problem import affine_forms
         (1.0, 1.0, 0.0, 0.0),
         (1.0 + 1e-13, 1.0, 0.0, 0.0),  # rounding
         (1.0 + 1e-10, 1.0, 0.0, 1e-10),
-        (0.9, 1.0, 0.0, 0.0),  # bounds crossed by rounding count as met
+        (1.0 - 1e-13, 1.0, 0.0, 0.0),  # rounding the other way
+        (1.0 - 1e-8, 1.0, 0.0, 1e-8),  # a little crossed: rounding is at least so large
+        (-1e-9, 0.0, 1.0, 1e-9),
+        (0.9, 1.0, 0.0, math.inf),  # a contradiction proves nothing
+        (-1.1, -1.0, 0.0, math.inf),
         (0.0, 0.0, 0.0, 0.0),
         (1.0, 0.0, 0.0, math.inf),
         (1.0, -1.0, 0.5, 4.0),
@@ -32,6 +36,13 @@ from surefoot.problem import affine_forms
 )
 def test_relative_gap(upper, lower, floor, gap):
     assert relative_gap(upper, lower, floor) == pytest.approx(gap, rel=1e-5)
+
+
+def test_bounds_that_contradict_each_other_are_said_to():
+    found = make_certificate(0.9, 1.0, 0.01, "exact")
+    assert (found.gap, found.kind) == (math.inf, "estimate")
+    assert "rounding has spoiled one of them, so nothing is proved" in found.message
+    assert make_certificate(1.0 - 1e-9, 1.0, 0.01, "exact").kind == "exact"
 
 
 def test_certify_sums_over_products(make_affine):

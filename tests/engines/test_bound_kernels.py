@@ -102,7 +102,10 @@ def test_bounds_are_those_of_the_certificate(order, intercept, kappa, scale, see
         assert bound <= found[0] * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("pair", [(1.0, 1.0), (2.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, -1.0)])
+@pytest.mark.parametrize(
+    "pair",
+    [(1.0, 1.0), (2.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, -1.0), (1.0, 2.0), (1.0, 1.0 + 1e-8)],
+)
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 def test_the_gap_is_that_of_the_certificate(pair, floor):
     assert bound_kernels.relative_gap(*pair, floor) == relative_gap(*pair, floor)

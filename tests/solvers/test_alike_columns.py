@@ -1,9 +1,11 @@
 """Columns that are nearly one another at radius zero: solved, or not claimed to be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from surefoot import DASGD, Exact, PrimalDual, Problem, WassersteinBall
+from surefoot import DASGD, Contamination, Exact, PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
@@ -43,3 +45,26 @@ def test_the_default_solver_reaches_the_optimum(size):
     solution = PrimalDual().solve(near)
     assert solution.converged
     assert solution.certificate.upper <= 1.01 * Exact().solve(apart).certificate.upper
+
+
+@pytest.mark.parametrize(
+    "ball", [WassersteinBall(0.0), WassersteinBall(0.3, frozen=(0, 1)), Contamination(0.0)], ids=str
+)
+def test_columns_that_differ_in_their_last_digits_alone_are_not_called_exact(ball):
+    # 1.084 was called exact, where parameters of 3e14 reach 0.043.
+    near, _ = alike(1e-14)
+    found = DASGD(max_steps=20_000).solve(replace(near, ball=ball)).certificate
+    assert found.kind == "bound"
+    assert "parameters above 1e+08" in found.message
+    again = DASGD(max_steps=20_000).solve(replace(alike(1.0)[0], ball=ball)).certificate
+    assert again.kind == "exact"
+
+
+def test_columns_that_depend_on_each_other_exactly_leave_nothing_out():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 4, 60)
+    each = (groups[:, None] == np.arange(4)).astype(float)  # they sum to the intercept
+    X = np.column_stack([each, each[:, 0], rng.normal(size=60)])
+    ball = WassersteinBall(0.1, frozen=(0, 1, 2, 3, 4))
+    problem = Problem(Newsvendor(1.0, 0.3), Linear(), Empirical(X, groups + X[:, 5]), ball)
+    assert Exact().solve(problem).certificate.kind == "exact"

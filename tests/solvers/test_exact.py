@@ -54,6 +54,16 @@ def test_boxes_go_to_the_convex_program(make_demand, true_gap, order):
     assert solution.converged
 
 
+def test_boxes_are_held_to_the_same_tolerance(make_demand):
+    # The convex program once kept its own, 50 times as loose, and called that converged.
+    problem = make_demand(15, 2, support=Box(0, math.inf))
+    with pytest.warns(ConvergenceWarning, match="tolerance 1e-13 %"):
+        assert not Exact(gap_tol=1e-15).solve(problem).converged
+    strict = Exact(gap_tol=1e-3).solve(problem)
+    assert strict.converged
+    assert "tolerance 0.1 %" in strict.status
+
+
 def test_it_needs_no_seed(make_demand):
     problem = make_demand(20, 6)
     first, second = (Exact().solve(problem, seed=seed) for seed in (0, 1))

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 
+from surefoot.ambiguity.balance import balanced, balanced_value, left_out
 from surefoot.ambiguity.base import AmbiguitySet
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows
 from surefoot.exceptions import InvalidInputError
@@ -16,6 +18,8 @@ from surefoot.validation import check_instance
 
 # Halvings of the share of the slopes that can be kept, and of the shares on the two steepest lines.
 HALVINGS, MIXTURES = 40, 33
+# Up to this share what the other rows prove by themselves is worth a look.
+SMALL_SHARE = 0.01
 
 
 @register
@@ -153,8 +157,16 @@ class ContaminationForm(AffineForm):
         E[v] - E[w y']. Slopes are shrunk until such points exist; at zero slopes they do.
         """
         inside = np.clip(slopes, -self.pieces.down, self.pieces.up)
+        if self.share <= SMALL_SHARE:
+            # The mass that stays costs no less than without the other, which costs the least there is.
+            still = balanced_value(self, balanced(self, inside, self.contexts)) - self.unresolved
+            least = max(self.pieces.least, (1.0 - self.share) * still + self.share * self.pieces.least)
+            if self.share == 0.0:
+                return least
+        else:
+            least = self.pieces.least
         found = max(self._bound(inside, share_up) for share_up in self._mixtures(inside))
-        return max(self.pieces.least, found)
+        return max(least, found)
 
     def _mixtures(self, slopes: FloatArray) -> FloatArray:
         """Return shares of the contaminating mass on the upper line that are worth a trial."""
@@ -211,7 +223,12 @@ class ContaminationForm(AffineForm):
     @property
     def tight(self) -> bool:
         """The contaminating mass sits on the two steepest lines, which are all there are of two."""
-        return self.pieces.two and self.pieces.smoothing == 0.0
+        return self.pieces.two and self.pieces.smoothing == 0.0 and self.unresolved == 0.0
+
+    @cached_property
+    def unresolved(self) -> float:
+        """What columns that differ in their last digits alone could gain beside so small a share."""
+        return left_out(self, self.contexts) if self.share <= SMALL_SHARE else 0.0
 
     def at_radius(self, radius: float) -> Self:
         """Return the form at another share."""

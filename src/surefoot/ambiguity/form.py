@@ -244,6 +244,15 @@ class AffineForm(AffineRows, ABC):
         return False
 
     @property
+    def unresolved(self) -> float:
+        """What a policy could gain by telling columns apart that differ in their last digits alone.
+
+        Lower bounds are lowered by it, and speak of policies with parameters up to
+        ``balance.LARGEST_PARAMETER``.
+        """
+        return 0.0
+
+    @property
     def geometry(self) -> Geometry | None:
         """What the compiled kernels need to move samples; None where they cannot."""
         return None

@@ -14,15 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surefoot.ambiguity.balance import HALVINGS, balanced, balanced_value
 from surefoot.ambiguity.plan import Plan, plan_bound
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.costs import Pieces
 from surefoot.typing import FloatArray
 
-# Passes of "clip to the box, project on the frozen columns" before the final exact repair.
-PROJECTIONS = 50
-# Halvings of an interval: of the shift that balances slopes, and of the share that can be paid for.
-HALVINGS, SHARE_HALVINGS = 50, 22
+# Halvings of the share that can be paid for.
+SHARE_HALVINGS = 22
 # Reweightings that turn the separable order-2 plan into the order-1 plan.
 REWEIGHTINGS = 30
 # ...which end early once one of them gains less than this share.
@@ -31,11 +30,6 @@ STALLED = 1e-6
 NEGLIGIBLE_SHARE = 1e-6
 # Below this one, balancing is tried beside shrinking; it costs a factorisation of the contexts.
 SMALL_SHARE = 0.003
-# A direction whose size is a smaller share of the largest is taken to depend on the others: no larger
-# one, because a policy may use any that is not rounding...
-RANK_SHARE = 1e-14
-# ...and is looked for by singular values where a factor's diagonal falls below this share.
-DOUBTFUL_SHARE = 1e-6
 # Golden sections leave 0.618 of an interval each: so many find a maximum to nine digits, or to four.
 SECTIONS, FEW_SECTIONS = 44, 20
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
@@ -85,28 +79,35 @@ def lower_bound(form: TransportForm, slopes: FloatArray | Plan) -> float:
     """Return a value that the worst case of no policy can go below, from slopes or a whole plan."""
     if isinstance(slopes, Plan):
         return max(_least(form), plan_bound(form, slopes))
-    inside = np.clip(slopes, -form.pieces.down, form.pieces.up)
-    share = form.radius / max(form.largest_radius, np.finfo(np.float64).tiny)
+    return max(_least(form), _slopes_bound(form, slopes))
+
+
+def unpriced(form: TransportForm) -> FloatArray:
+    """Return the columns whose parameters have no price: frozen ones, or all without a radius."""
+    return form.contexts if _radius_share(form) <= NEGLIGIBLE_SHARE else form.contexts[:, ~form.movable]
+
+
+def _radius_share(form: TransportForm) -> float:
+    return form.radius / max(form.largest_radius, np.finfo(np.float64).tiny)
+
+
+def _slopes_bound(form: TransportForm, slopes: FloatArray) -> float:
+    """Return what slopes prove once they balance with the columns that have no price."""
+    inside = balanced(form, np.clip(slopes, -form.pieces.down, form.pieces.up), unpriced(form))
+    share = _radius_share(form)
     if share <= NEGLIGIBLE_SHARE:
-        return max(_least(form), _balanced_bound(form, _balanced(form, inside, form.contexts)))
-    balanced = _balanced(form, inside, form.contexts[:, ~form.movable])
+        return balanced_value(form, inside)
     if form.boxed:
-        return max(_least(form), *(_boxed_bound(form, balanced, one) for one in line_sets(form.pieces)))
-    bound = max(_least(form), _free_bound(form, balanced))
+        return max(_boxed_bound(form, inside, one) for one in line_sets(form.pieces))
+    bound = _free_bound(form, inside)
     if share > SMALL_SHARE:
         return bound
-    return max(bound, _free_bound(form, _nearly_balanced(form, balanced)))
+    return max(bound, _free_bound(form, _nearly_balanced(form, inside)))
 
 
 def _least(form: TransportForm) -> float:
     """No cost is below the least there is, and with no slope at all that is the bound."""
     return form.pieces.least
-
-
-def _balanced_bound(form: TransportForm, slopes: FloatArray) -> float:
-    """Slopes that balance with all columns need no move: they prove E[v] - E[w y]."""
-    lines = line_sets(form.pieces)[0]
-    return lines.means(form, slopes, 1.0)[0] - float((form.weights * slopes) @ form.outcomes)
 
 
 def _price(form: TransportForm, slopes: FloatArray) -> float:
@@ -124,70 +125,10 @@ def _nearly_balanced(form: TransportForm, slopes: FloatArray) -> FloatArray:
 
     Shrinking them towards zero would pay too, but at a small radius it throws away nearly all.
     """
-    balanced = _balanced(form, slopes, form.contexts)
+    still = balanced(form, slopes, form.contexts)
     budget = form.radius * form.slope_constant
     share = min(1.0, budget / max(_price(form, slopes), np.finfo(np.float64).tiny))
-    return np.asarray(balanced + share * (slopes - balanced))
-
-
-def _balanced(form: TransportForm, slopes: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return slopes in [-b, h] whose weighted products with the columns (and with 1) vanish.
-
-    The constant counts as a column when the intercept is free.
-    """
-    up, down, weights = form.pieces.up, form.pieces.down, form.weights
-    if columns.shape[1] == 0:
-        return _zero_mean(slopes, weights, down, up) if form.intercept else slopes
-    if form.intercept:  # centred, a column far from zero keeps its digits
-        columns = np.column_stack([np.ones(len(columns)), columns - weights @ columns])
-    columns = columns / np.maximum(np.sqrt(weights @ columns**2), np.finfo(np.float64).tiny)
-    root = np.sqrt(weights)
-    basis = _column_basis(columns * root[:, None])
-    for _ in range(PROJECTIONS):
-        slopes = _project(slopes, basis, root)
-        outside = max((slopes - up).max(), (-down - slopes).max())
-        if outside <= 0.0:
-            break
-        slopes = np.clip(slopes, -down, up)
-    slopes = _project(slopes, basis, root)
-    # Zero slopes balance and lie inside, so shrinking towards them repairs what is left.
-    excess = max(slopes.max() / up, -slopes.min() / down, 1.0)
-    return np.asarray(slopes / excess)
-
-
-def _column_basis(matrix: FloatArray) -> FloatArray:
-    """Orthonormal basis of the column space; dependent columns are dropped."""
-    if matrix.shape[0] >= matrix.shape[1]:
-        basis, triangle = np.linalg.qr(matrix)
-        sizes = np.abs(np.diag(triangle))
-        if sizes.min() > DOUBTFUL_SHARE * sizes.max():
-            return np.asarray(basis)
-    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left[:, sizes > RANK_SHARE * sizes[0]])
-
-
-def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatArray:
-    weighted = root * slopes
-    return np.asarray((weighted - basis @ (basis.T @ weighted)) / root)
-
-
-def _zero_mean(slopes: FloatArray, weights: FloatArray, down: float, up: float) -> FloatArray:
-    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero.
-
-    The mean is piecewise linear in the shift, so Newton's method inside a bracket ends at the root.
-    """
-    low, high = float(slopes.min() - up), float(slopes.max() + down)
-    shift = 0.0
-    for _ in range(HALVINGS):
-        balanced = np.clip(slopes - shift, -down, up)
-        mean = float(weights @ balanced)
-        if abs(mean) <= 1e-15 * (up + down):
-            break
-        low, high = (shift, high) if mean > 0 else (low, shift)
-        free = float(weights @ (np.abs(balanced - 0.5 * (up - down)) < 0.5 * (up + down)))
-        guess = shift + mean / free if free > 0 else low
-        shift = guess if low < guess < high else 0.5 * (low + high)
-    return np.asarray(balanced)
+    return np.asarray(still + share * (slopes - still))
 
 
 def _free_bound(form: TransportForm, slopes: FloatArray) -> float:

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from surefoot.ambiguity.balance import left_out
 from surefoot.ambiguity.base import AmbiguitySet, plain_columns
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows
-from surefoot.ambiguity.lower_bound import lower_bound
+from surefoot.ambiguity.lower_bound import lower_bound, unpriced
 from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.worst_case import adversary, worst_value
@@ -154,7 +156,12 @@ class WassersteinForm(TransportForm, AffineForm):
 
     def lower_bound(self, slopes: FloatArray | Plan) -> float:
         """Return what the slopes, or a plan, prove: no policy has a smaller worst case."""
-        return lower_bound(self, slopes)
+        return max(self.pieces.least, lower_bound(self, slopes) - self.unresolved)
+
+    @cached_property
+    def unresolved(self) -> float:
+        """What columns without a price that differ in their last digits alone could gain."""
+        return left_out(self, unpriced(self))
 
     @property
     def tight(self) -> bool:
@@ -163,7 +170,7 @@ class WassersteinForm(TransportForm, AffineForm):
         In a box, more than two lines are bounded through whole sets of lines, without mixtures.
         """
         free = not self.boxed or (self.order == 2 and self.pieces.two)
-        return self.pieces.smoothing == 0.0 and free
+        return self.pieces.smoothing == 0.0 and free and self.unresolved == 0.0
 
     def at_radius(self, radius: float) -> Self:
         """Return the form at another radius, in units of the ball."""

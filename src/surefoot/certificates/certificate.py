@@ -6,8 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, Plan
+from surefoot.ambiguity.balance import LARGEST_PARAMETER
 from surefoot.io import register
 from surefoot.typing import FloatArray
+
+# Bounds that agree to this share have met...
+MET = 1e-12
+# ...and bounds that cross by no more than this one were crossed by rounding.
+CROSSED = 1e-6
 
 
 @register
@@ -39,14 +45,28 @@ class Certificate:
 
 
 def relative_gap(upper: float, lower: float, floor: float) -> float:
-    """Return (upper - lower) / max(lower, floor), zero when both bounds agree to rounding."""
-    difference = upper - lower
+    """Return (upper - lower) / max(lower, floor), zero when both bounds agree to rounding.
+
+    Bounds that cross by a little show how large the rounding is, and the gap is no smaller than that.
+    Where they cross by more, one of them is false and nothing is proved: the gap is infinite.
+
+    >>> relative_gap(1.1, 1.0, 0.01), relative_gap(0.9, 1.0, 0.01)
+    (0.10000000000000009, inf)
+    """
     if np.isneginf(lower):  # nothing is known of the best
         return float("inf")
-    if difference <= 1e-12 * max(abs(upper), abs(lower)):
+    difference = abs(upper - lower)
+    if difference <= MET * max(abs(upper), abs(lower)):
         return 0.0
+    if contradict(upper, lower, floor):
+        return float("inf")
     base = max(lower, floor)
     return difference / base if base > 0 else float("inf")
+
+
+def contradict(upper: float, lower: float, floor: float) -> bool:
+    """Whether the lower bound lies above the upper one by more than rounding."""
+    return bool(lower - upper > CROSSED * max(abs(upper), abs(lower), floor))
 
 
 def certify(
@@ -71,7 +91,7 @@ def certify(
     floor = sum(form.gap_floor * form.value_unit for form in forms)
     kind = "exact" if all(form.tight for form in forms) else "bound"
     if not any(form.limited for form in forms):
-        return make_certificate(upper, lower, floor, kind)
+        return _with_doubt(make_certificate(upper, lower, floor, kind), forms)
     unavoidable = sum(form.unavoidable * form.value_unit for form in forms)
     certificate = make_certificate(upper + unavoidable, lower + unavoidable, floor, "bound")
     message = (
@@ -80,7 +100,18 @@ def certify(
         f"limits, the policy is within {100 * certificate.gap:.2g} % of the best."
     )
     # A cut policy may do better than any affine one; perfect foresight within the limits is no better.
-    return replace(certificate, lower=unavoidable, message=message)
+    return _with_doubt(replace(certificate, lower=unavoidable, message=message), forms)
+
+
+def _with_doubt(certificate: Certificate, forms: Sequence[AffineForm]) -> Certificate:
+    """Say of which policies the lower bound does not speak."""
+    if not any(form.unresolved > 0.0 for form in forms):
+        return certificate
+    doubt = (
+        f"Policies with parameters above {LARGEST_PARAMETER:.0e} (spreads of the outcome for each "
+        "spread of a column) are left out: some columns differ in their last digits alone."
+    )
+    return replace(certificate, message=f"{certificate.message} {doubt}")
 
 
 def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Certificate:
@@ -89,6 +120,13 @@ def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Cer
         message = "The worst-case cost of this policy is unbounded."
         return Certificate(upper, lower, float("inf"), kind, message)
     gap = relative_gap(upper, lower, floor)
+    if contradict(upper, lower, floor):
+        message = (
+            f"The worst-case expected cost is {upper:.6g}, yet a lower bound of {lower:.6g} was found: "
+            "rounding has spoiled one of them, so nothing is proved. Divide columns that differ by "
+            "many powers of ten by their spread, and leave out columns that nearly depend on others."
+        )
+        return Certificate(upper, lower, gap, "estimate", message)
     if kind == "estimate":
         message = f"The worst-case expected cost on the newest rows is {upper:.6g}; no bound is proved."
         return Certificate(upper, lower, gap, kind, message)

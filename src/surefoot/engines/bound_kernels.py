@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from surefoot.ambiguity.balance import HALVINGS
 from surefoot.ambiguity.form import FLOOR_SHARE
-from surefoot.ambiguity.lower_bound import GOLDEN, HALVINGS, SECTIONS, SHARE_HALVINGS
+from surefoot.ambiguity.lower_bound import GOLDEN, SECTIONS, SHARE_HALVINGS
+from surefoot.certificates.certificate import CROSSED, MET
 from surefoot.costs.base import LEVEL_TOL
 from surefoot.engines.compiling import kernel
 from surefoot.typing import FloatArray
@@ -102,10 +104,12 @@ def gap_floor(outcomes, weights, decision, up, down):
 
 @kernel()
 def relative_gap(upper, lower, floor):
-    """Return (upper - lower) / max(lower, floor), zero when both bounds agree to rounding."""
-    difference = upper - lower
-    if difference <= 1e-12 * max(abs(upper), abs(lower)):
+    """Return the gap; see ``certificates.relative_gap``."""
+    difference, size = abs(upper - lower), max(abs(upper), abs(lower))
+    if difference <= MET * size:
         return 0.0
+    if lower - upper > CROSSED * max(size, floor):
+        return np.inf
     base = max(lower, floor)
     return difference / base if base > 0.0 else np.inf
 

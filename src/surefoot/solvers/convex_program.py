@@ -75,7 +75,10 @@ class ConvexProgram(AffineSolver):
         """Solve the problem; the seed is not used."""
         self.refuse_unless_fit(problem)
         products = [self.solve_form(form) for form in affine_forms(problem)]
-        return assemble(self, products, gap_tol=self.gap_tol, advice="try another CVXPY solver.")
+        advice = "try another CVXPY solver."
+        if not all(product.form.tight for product in products):
+            advice = "its policy is better than its slopes can prove here: CuttingPlanes() proves more."
+        return assemble(self, products, gap_tol=self.gap_tol, advice=advice)
 
     def solve_form(self, form: AffineForm) -> ProductAnswer:
         """Solve one product."""

@@ -33,8 +33,9 @@ BLOCK = 100
 class Exact(AffineSolver):
     """Solve an affine newsvendor problem to high precision, without randomness.
 
-    Free supports are solved by a restarted primal-dual method with a certificate. Box supports are
-    handed to ``ConvexProgram``, which needs ``pip install "surefoot[exact]"``.
+    Free supports are solved by a restarted primal-dual method with a certificate. Box supports and
+    costs of more than two lines are handed to ``ConvexProgram`` with the same tolerance, which needs
+    ``pip install "surefoot[exact]"``.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class Exact(AffineSolver):
         self.refuse_unless_fit(problem)
         forms = affine_forms(problem)
         if any(why_no_dual(form) is not None for form in forms):
-            return ConvexProgram().solve(problem, seed)
+            return ConvexProgram(gap_tol=self.gap_tol).solve(problem, seed)
         return assemble(self, [self.solve_form(form) for form in forms], gap_tol=self.gap_tol)
 
     def solve_form(self, form: AffineForm) -> ProductAnswer:
