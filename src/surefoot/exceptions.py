@@ -39,6 +39,10 @@ class ModelFileError(SurefootError, ValueError):
     """A model file cannot be read: truncated, foreign, of a newer version or changed."""
 
 
+class WritingError(SurefootError, OSError):
+    """A file cannot be written to its end: no room is left, or the device fails."""
+
+
 class SurefootWarning(UserWarning):
     """Base of every warning that Surefoot issues on purpose."""
 

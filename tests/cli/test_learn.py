@@ -1,6 +1,7 @@
 """``surefoot learn``: decisions as the library makes them, bad lines by number, and no harm from a kill."""
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -269,7 +270,7 @@ def test_another_stream_configuration_or_file_is_refused(tmp_path, capsys):
         (["none.jsonl"], "the input must be a file or '-', got 'none.jsonl'."),
         (["--radius", "-1"], "radius must be >= 0, got -1.0."),
         (["--every", "0"], "--every must be >= 1, got 0."),
-        (["--window", "0"], "rows must be >= 2, got 0."),
+        (["--window", "0"], "rows must be >= 16, got 0."),
         (["--checkpoint", "no/where"], "--checkpoint must lie in an existing folder, got no"),
         (["--out", "no/where"], "--out must lie in an existing folder, got no"),
         (["--ignore", "demand"], "outcome, id, ignore and text must name different columns, got"),
@@ -428,6 +429,48 @@ def test_a_reader_that_left_is_one_line(tmp_path, start):
     _, error = process.communicate(timeout=60)
     assert process.returncode == 2
     assert error == "surefoot: standard output must stay open, got a closed pipe.\n"
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
+    lines = dialogue(60)
+    path, out = tmp_path / "shop.jsonl", tmp_path / "out.jsonl"
+    path.write_text(as_text(lines))
+    command = ["learn", str(path), *PRICES, "--out", str(out), "--every", "7",
+               "--checkpoint", str(tmp_path / "stream.checkpoint")]  # fmt: skip
+    whole, room = os.write, [1_000]
+
+    def nearly_full(number, data):
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = whole(number, data[: room[0]])
+        room[0] -= taken
+        return taken
+
+    monkeypatch.setattr("surefoot.cli.following.os.write", nearly_full)
+    assert main(command) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "the decision cannot be written: No space left on device" in message
+    assert "goes on from its last checkpoint" in message
+    assert out.read_text().endswith("}\n")  # no half a line
+    assert 0 < len(decisions_of(out.read_text())) < len(by_library(lines))
+    room[0] = 10**9
+    assert main(command) == 0
+    assert decisions_of(out.read_text()) == by_library(lines)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_device_behind_standard_output_is_one_line(tmp_path, start):
+    path = tmp_path / "a.jsonl"
+    path.write_text(as_text(dialogue(20)))
+    with open("/dev/full", "w") as full:
+        process = start([str(path), *PRICES], stdout=full)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert error.startswith(
+        "surefoot: line 1: the decision cannot be written: No space left on device."
+    )
+    assert error.count("\n") == 1
 
 
 def test_a_model_keeps_its_radius(tmp_path, capsys):

@@ -335,10 +335,41 @@ def test_bad_options_are_refused_by_name(options, message):
 
 
 @pytest.mark.parametrize("make", [lambda: ConstantStep(0), lambda: DecayingStep(-1), lambda: DecayingRadius(0),
-                                  lambda: Window(1), lambda: Memory(columns=0), lambda: Memory(pending=0)])  # fmt: skip
+                                  lambda: Window(15), lambda: Memory(columns=0), lambda: Memory(pending=0)])  # fmt: skip
 def test_bad_rules_are_refused(make):
     with pytest.raises(InvalidInputError, match=r"must be >"):
         make()
+
+
+def test_a_window_shorter_than_the_first_samples_is_refused():
+    # Steps that remember fewer rows grew without end: a cost of 1e26 after 3,000 rows.
+    with pytest.raises(InvalidInputError, match=r"rows must be >= 16, got 8"):
+        Window(8)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "message"),
+    [
+        (("holliday",), r"\(heat, holiday\), got 'holliday': the nearest is 'holiday'"),
+        ((2,), r"positions below 2, the columns of the first contexts, got 2"),
+        ((-3,), r"positions below 2, .* got -3"),
+    ],
+)
+def test_a_frozen_column_that_no_context_has_is_refused(frozen, message):
+    policy = OnlinePolicy(COST, ball=WassersteinBall(0.1, frozen=frozen))
+    for k in range(15):
+        policy.learn_one({"heat": float(k), "holiday": float(k % 2)}, 1.0)
+    with pytest.raises(InvalidInputError, match=message):
+        policy.learn_one({"heat": 0.0, "holiday": 1.0}, 1.0)
+    assert policy.n_rows == 15
+
+
+def test_frozen_positions_count_from_the_end_too():
+    policy = OnlinePolicy(COST, ball=WassersteinBall(0.1, frozen=(-1,)))
+    for k in range(20):
+        policy.learn_one({"heat": float(k), "holiday": float(k % 2)}, 1.0)
+    policy.learn_one({"heat": 1.0, "holiday": 0.0, "rain": 3.0}, 1.0)
+    assert policy.state_dict()["arrays"]["columns"]["frozen"].tolist() == [0.0, 1.0, 0.0]
 
 
 def test_contexts_outside_the_support_are_refused_by_key():

@@ -147,8 +147,8 @@ def test_a_state_is_a_copy():
         ({"ball": WassersteinBall(0.2), "radius": DecayingRadius()}, "same radius"),
         ({"ball": WassersteinBall(0.2), "step": ConstantStep(0.1)}, "same step"),
         (
-            {"ball": WassersteinBall(0.2), "drift": Window(9)},
-            r"same drift \(Window\(rows=9\)\), got one with None",
+            {"ball": WassersteinBall(0.2), "drift": Window(19)},
+            r"same drift \(Window\(rows=19\)\), got one with None",
         ),
         ({"ball": WassersteinBall(0.2), "policy": Linear(intercept=False)}, "same policy"),
         ({"ball": WassersteinBall(0.2), "memory": Memory(pending=5)}, "same memory"),

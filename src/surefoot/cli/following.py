@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any, Self
 
-from surefoot.exceptions import InvalidInputError, ModelFileError
+from surefoot.exceptions import InvalidInputError, ModelFileError, WritingError
 from surefoot.online.checkpoint import load_state, save_state
 from surefoot.online.lines import Lines, Position
 from surefoot.online.messages import CsvLines, JsonLines
@@ -72,15 +72,30 @@ class Checkpoint:
 
 
 class Answers:
-    """Decisions, one JSON object a line, flushed at once; a file can be cut back to an earlier end."""
+    """Decisions, one JSON object a line, flushed at once; a file can be cut back to an earlier end.
 
-    def __init__(self, stream: IO[str], *, file: bool) -> None:
+    A file is one without a buffer: what it could not take must not be tried again when it is closed.
+    """
+
+    def __init__(self, stream: IO[Any], *, file: bool) -> None:
         self._stream, self._file = stream, file
 
     def write(self, answer: dict[str, Any]) -> None:
-        """Write one decision."""
-        self._stream.write(json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n")
-        self._stream.flush()
+        """Write one decision, whole or not at all."""
+        line = json.dumps(answer, ensure_ascii=False, allow_nan=False) + "\n"
+        if not self._file:
+            self._stream.write(line)
+            self._stream.flush()
+            return
+        number, left = self._stream.fileno(), line.encode()
+        end = os.fstat(number).st_size
+        try:
+            while left:
+                left = left[os.write(number, left) :]
+        except OSError:
+            with contextlib.suppress(OSError):  # a device has no end to go back to
+                os.ftruncate(number, end)
+            raise
 
     def end(self) -> int | None:
         """Return the bytes written so far, or None for a pipe."""
@@ -97,8 +112,7 @@ class Answers:
             raise InvalidInputError(
                 f"--out must be the file of the checkpoint with at least {end} bytes, got {size}."
             )
-        os.ftruncate(self._stream.fileno(), end)
-        self._stream.seek(0, os.SEEK_END)
+        os.ftruncate(self._stream.fileno(), end)  # what is written is appended
 
 
 class Follower:
@@ -177,8 +191,26 @@ class Follower:
             self.skipped += 1
             print(f"surefoot: {error} Skipped.", file=sys.stderr)
             return
-        if answer is not None:
+        if answer is None:
+            return
+        try:
             self.answers.write(answer)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WritingError(self._unwritten(number, error)) from error
+
+    def _unwritten(self, number: int, error: OSError) -> str:
+        """Say that a decision could not be written, what is kept, and how to go on."""
+        kept = (
+            "without --checkpoint the stream must be learned anew, with a new --out"
+            if self.checkpoint is None
+            else "the same command goes on from its last checkpoint"
+        )
+        return (
+            f"line {number:,}: the decision cannot be written: {error.strerror or error}. Earlier "
+            f"decisions are whole; {kept}."
+        )
 
     def save(self) -> None:
         """Write state and position together."""

@@ -3,7 +3,6 @@
 import contextlib
 import sys
 from pathlib import Path
-from typing import IO
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.cli.economics import Economics
@@ -105,7 +104,7 @@ def _answers(path: Path | None, stack: contextlib.ExitStack) -> Answers:
     if not path.parent.is_dir():
         raise InvalidInputError(f"--out must lie in an existing folder, got {path}.")
     try:
-        file: IO[str] = stack.enter_context(path.open("a", encoding="utf-8"))
+        file = stack.enter_context(path.open("ab", buffering=0))
     except OSError as error:
         raise InvalidInputError(f"--out must be a file, got {path} ({error}).") from error
     return Answers(file, file=True)

@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from surefoot.exceptions import SurefootError
+from surefoot.exceptions import SurefootError, WritingError
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 _TRACEBACK = "SUREFOOT_TRACEBACK"
@@ -39,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = error.format_message()
         _complain(f"{message}{'' if message[-1:] in '.?' else '.'} See {where} --help.")
         return MISTAKE
+    except WritingError as error:
+        _complain(str(error))
+        return FAILED
     except SurefootError as error:
         _complain(str(error))
         return MISTAKE
@@ -49,8 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted.")
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes standard output once more at exit, which would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
+        return FAILED
+    except OSError as error:
+        if os.environ.get(_TRACEBACK):
+            traceback.print_exc()
+        forget_output()
+        _complain(f"{error.filename or 'The output'} cannot be written: {error.strerror or error}.")
         return FAILED
     # Not narrower: whatever is left is a defect of ours, and a planner should not meet a traceback.
     except Exception as error:
@@ -60,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"Something failed that should not: {kind}: {message} (set {_TRACEBACK}=1 for more).")
         return FAILED
     return DONE
+
+
+def forget_output() -> None:
+    """Drop what standard output could not take: Python flushes it at exit, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:

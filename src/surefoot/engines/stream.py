@@ -17,6 +17,8 @@ from surefoot.policies import Policy
 from surefoot.problem import Problem, column_spread
 from surefoot.typing import BoolArray, FloatArray
 
+# Learning starts with so many samples; before that, decisions are the best constant one.
+START_ROWS = 16
 # After a restart, steps are as long as after this many rows.
 RESTART_ROWS = 30.0
 # The median of absolute deviations of a normal distribution is this share of its standard deviation.

@@ -1,11 +1,15 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, WritingError
+
+# What a device says that is full, or fails: nobody's mistake.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> Path:
@@ -27,6 +31,9 @@ def replaced(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
+        if error.errno in _NO_ROOM:
+            told = f"{path} cannot be written: {error.strerror}. It is as before."
+            raise WritingError(told) from error
         raise InvalidInputError(
             f"{path} must be a file that can be written, got {error.strerror or error}."
         ) from error

@@ -1,5 +1,6 @@
 """From dictionaries to rows: which key is which column, and what a missing or new key means."""
 
+import difflib
 import math
 import numbers
 from array import array
@@ -47,6 +48,26 @@ class Columns:
         """Whether a column never moves: an indicator, or one that ``frozen`` names."""
         key, text = self.columns[place]
         return text is not None or key in frozen or any(type(f) is int and f == place for f in frozen)
+
+    def found(self, frozen: Sequence[str | int]) -> tuple[str | int, ...]:
+        """Return frozen names and positions once columns are known, counted from the first one.
+
+        A name or a position that no column has would freeze nothing, without a word: it is refused.
+        """
+        keys = list(dict.fromkeys(key for key, _ in self.columns))
+        for column in frozen:
+            if isinstance(column, str) and column not in keys:
+                near = difflib.get_close_matches(column, keys, n=1, cutoff=0.0)[0]
+                raise InvalidInputError(
+                    f"frozen must name keys of the first contexts ({', '.join(keys)}), got {column!r}: "
+                    f"the nearest is {near!r}."
+                )
+            if not isinstance(column, str) and not -len(self) <= column < len(self):
+                raise InvalidInputError(
+                    f"frozen must hold keys or positions below {len(self)}, the columns of the first "
+                    f"contexts, got {column}."
+                )
+        return tuple(f + len(self) if isinstance(f, int) and f < 0 else f for f in frozen)
 
     def row(self, x: Mapping[str, Any]) -> FloatArray:
         """Return a context as a row over the known columns, NaN where it says nothing."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from surefoot.engines.stream import START_ROWS
 from surefoot.online.detectors import Detector, PageHinkley, Watch
 from surefoot.validation import check_instance, check_integer
 
@@ -52,7 +53,8 @@ class Window:
     Parameters
     ----------
     rows
-        >= 2, how far to look back.
+        >= 16, how far to look back. Learning starts with 16 samples, and steps that remember fewer
+        grow without end; for a policy that has settled, take at least ten for each column.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class Window:
 
     def __post_init__(self) -> None:
         """Check the option."""
-        object.__setattr__(self, "rows", check_integer("rows", self.rows, at_least=2))
+        object.__setattr__(self, "rows", check_integer("rows", self.rows, at_least=START_ROWS))
 
     @property
     def window(self) -> int:

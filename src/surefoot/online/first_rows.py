@@ -12,9 +12,6 @@ from surefoot.online.columns import Columns
 from surefoot.online.settings import Settings
 from surefoot.typing import FloatArray
 
-# Learning starts with so many samples; before that, decisions are the best constant one.
-START_ROWS = 16
-
 
 @dataclass
 class FirstRows:
@@ -77,8 +74,10 @@ def records_of(
     rows_before
         Samples learned before: a new indicator was zero in all of them.
     """
-    size = len(columns)
-    frozen = np.array([columns.is_frozen(place, settings.ball.frozen) for place in range(after, size)])
+    size, named = len(columns), settings.ball.frozen
+    if after == 0 and settings.policy.features is None:
+        named = columns.found(named)
+    frozen = np.array([columns.is_frozen(place, named) for place in range(after, size)])
     if settings.policy.features is None:
         lower, upper = support_of(settings.ball, size)
     else:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.engines.choice import begin_stream, restored_stream
-from surefoot.engines.stream import Stream, support_of
+from surefoot.engines.stream import START_ROWS, Stream, support_of
 from surefoot.exceptions import InvalidInputError, SurefootError
 from surefoot.online.columns import Columns
-from surefoot.online.first_rows import START_ROWS, FirstRows, records_of, refuse_endless, refuse_outside
+from surefoot.online.first_rows import FirstRows, records_of, refuse_endless, refuse_outside
 from surefoot.online.settings import Settings
 from surefoot.typing import FloatArray
 

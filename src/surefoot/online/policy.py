@@ -9,6 +9,7 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Cost
 from surefoot.engines.choice import why_no_stream
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
+from surefoot.engines.stream import START_ROWS
 from surefoot.estimators import RobustEstimator
 from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError, warn_user
 from surefoot.online.columns import Column, Columns
@@ -24,7 +25,6 @@ from surefoot.online.contexts import (
     spread_out,
 )
 from surefoot.online.drift import Restart, Window
-from surefoot.online.first_rows import START_ROWS
 from surefoot.online.following import Following
 from surefoot.online.memory import Memory, Pending
 from surefoot.online.settings import Settings, refuse_difference
@@ -60,6 +60,7 @@ class OnlinePolicy:
       ``Linear``, and feature maps, keep the columns of the first 16 samples and ignore later ones with
       a warning;
     - a text makes an indicator column "key=text" that the adversary never moves;
+    - a column that the ball freezes must be among those of the first 16 samples;
     - NaN and infinity are refused by key.
 
     Parameters
