@@ -312,3 +312,15 @@ def test_rows_with_equal_contexts_count_as_rows():
     diameter = 3.0 / model.scale_[0]
     stated = 1 - math.exp(-300 * model.radius_**2 / (2 * (1 + diameter**2)))
     assert theory(model).claim("Theorem 2").value == pytest.approx(stated)
+
+
+def test_a_model_that_has_learned_on_is_asked_for_its_rows():
+    # Bounds for all rows were once computed from the newest 20 of them.
+    data = synthetic(n=100, s=3, seed=0)
+    model = RobustNewsvendor(1.0, 0.2, radius=0.1, nominal=None).fit(data.X, data.y)
+    assert not model.learned_on
+    theory(model)
+    model.partial_fit(data.X[:20], data.y[:20])
+    with pytest.raises(InvalidInputError, match="after partial_fit it remembers the newest"):
+        theory(model)
+    theory(model, data.X, data.y)

@@ -9,6 +9,7 @@ import pytest
 from surefoot import Box, Problem, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
+from surefoot.exceptions import DataWarning
 from surefoot.nominals import Empirical
 from surefoot.online import OnlinePolicy
 from surefoot.policies import Linear, Polynomial
@@ -258,3 +259,26 @@ def test_a_value_out_of_all_proportion_does_little_harm(data):
     assert policy.n_cut == {"x2": 1}
     assert model.cost(data.X_test, data.y_test) < 1.5 * best
     np.testing.assert_allclose(policy.decide(data.X), model.predict(data.X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("features", [None, Polynomial(2)], ids=["plain", "features"])
+def test_what_is_said_after_a_stream_is_in_its_own_units(features):
+    # Moves were measured in the spread of the first rows, and a column that was constant there never
+    # moved, though the stream moved it.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    X[:40, 1] = 3.0
+    X[40:, 0] *= 5.0
+    y = X @ [1.0, 2.0] + rng.normal(size=400)
+    model = RobustPolicy(Newsvendor(1.0, 0.2), Linear(features=features), ball=WassersteinBall(0.3))
+    with pytest.warns(DataWarning, match="Constant columns"):
+        model.partial_fit(X[:40], y[:40])
+    assert not model.movable_[1]
+    model.partial_fit(X[40:], y[40:])
+    assert model.movable_[1]
+    shown = model.augmentation()
+    assert shown.cost_before == pytest.approx(model.cost(X[40:], y[40:]), rel=1e-9)
+    assert np.array_equal(shown.scale, model.scale_)
+    if features is None:
+        assert model.scale_ == pytest.approx(X.std(axis=0), rel=0.05)
+        assert model.worst_case(X[40:], y[40:]).value == pytest.approx(model.certificate_.upper)

@@ -132,7 +132,7 @@ def theory(
         A fitted RobustNewsvendor or RobustPolicy with an affine policy and a kinked cost.
     X, y
         The training data; None takes those that the model remembers from ``fit``. A model from a
-        file remembers none.
+        file remembers none, and one that has learned on (``partial_fit``) only its newest rows.
     product
         Which product the report is about.
     steps
@@ -189,6 +189,11 @@ def _nominal(model: RobustEstimator, X: Any, y: Any) -> Empirical:
             raise InvalidInputError("X and y must be given together, got one of them.")
         return rows_of(model, X, y)
     nominal = getattr(model, "nominal_", None)
+    if nominal is not None and model.learned_on:
+        raise InvalidInputError(
+            "X and y must be given, all rows that the model has learned, got None: after partial_fit "
+            "it remembers the newest of them alone."
+        )
     if not isinstance(nominal, Empirical):
         raise InvalidInputError(
             "X and y must be given where the model does not remember its rows, got None."

@@ -42,6 +42,11 @@ class FeaturedStream(Stream):
         """What is known of each column of the contexts."""
         return self._columns
 
+    @property
+    def feature_columns(self) -> Any:
+        """What is known of each feature."""
+        return self.inner.columns
+
     def learn(
         self, rows: FloatArray, outcomes: FloatArray, offsets: FloatArray | None = None
     ) -> FloatArray:

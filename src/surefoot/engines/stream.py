@@ -102,6 +102,11 @@ class Stream(ABC):
     def columns(self) -> Any:
         """What is known of each column of the contexts, as records of ``COLUMN``."""
 
+    @property
+    def feature_columns(self) -> Any:
+        """What is known of each column that has a parameter: of features, if the policy has any."""
+        return self.columns
+
     @abstractmethod
     def learn(
         self, rows: FloatArray, outcomes: FloatArray, offsets: FloatArray | None = None
@@ -229,6 +234,12 @@ def fitted_records(
     records["uncut"] = float(not cut)
     set_ranges(records)
     return records
+
+
+def running_ball(ball: WassersteinBall, columns: Any) -> WassersteinBall:
+    """Return a ball in standard deviations in those that a stream has found so far."""
+    spread = np.sqrt(columns["deviations"] / np.maximum(columns["count"], 1.0))
+    return ball.fitted(np.where(spread > 0.0, spread, 1.0), (columns["frozen"] == 0.0) & (spread > 0.0))
 
 
 def support_of(ball: WassersteinBall, n_columns: int) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,14 @@ from surefoot.certificates import Certificate, make_certificate
 from surefoot.engines.choice import adversary_of, begin_stream, restored_stream, resume_stream
 from surefoot.engines.engine import Parameters
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
-from surefoot.engines.stream import Stream, StreamOptions, column_records, support_of, why_no_stream
+from surefoot.engines.stream import (
+    Stream,
+    StreamOptions,
+    column_records,
+    running_ball,
+    support_of,
+    why_no_stream,
+)
 from surefoot.estimators.augmentation import Augmentation, augment
 from surefoot.estimators.data_warnings import (
     ColumnLabel,
@@ -258,6 +265,7 @@ shift by 0.3 standard deviations, at most 0.556.
             problem.nominal,
             problem.ball,
         )
+        self._learned_on = False
         self._n_outcomes = problem.nominal.n_products
         # Several outcomes may meet in one decision, such as a price; it then is a plain number, too.
         decisions = problem.cost.n_decisions(self._n_outcomes)
@@ -432,7 +440,12 @@ shift by 0.3 standard deviations, at most 0.556.
         """Take over what the stream has learned; the certificate is computed when it is asked for."""
         self.parameters_ = self._stream.parameters()
         self.n_steps_ += len(X)
+        self._learned_on = True
         self.nominal_ = Empirical(X, y, names=self._names)
+        if isinstance(self._ball, WassersteinBall) and self._ball.scale is True:
+            # What is said of the newest rows is said in the units in which they were learned.
+            ball = running_ball(self._ball.at(self.radius_), self._stream.feature_columns)
+            self.problem_ = replace(self.problem_, ball=ball)
         self._certificate = self._multiplier = None
         self.__dict__.pop("fingerprint_", None)  # it has seen more than the rows of its fit
         self.converged_ = None
@@ -475,6 +488,11 @@ shift by 0.3 standard deviations, at most 0.556.
         if hasattr(self, "_stream_arrays"):  # of a model from a file, which has no rows
             return restored_stream(options, self._n_outcomes, self._stream_arrays)
         return resume_stream(options, self.problem_.around(self.nominal_), self.parameters_)
+
+    @property
+    def learned_on(self) -> bool:
+        """Whether rows came after the fit: the model then remembers the newest of them alone."""
+        return getattr(self, "_learned_on", False)
 
     @property
     def n_outcomes(self) -> int:
