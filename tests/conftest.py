@@ -1,8 +1,11 @@
 """Small random problems that tests of every layer share."""
 
+import importlib.util
 import math
 import os
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import settings
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity import WassersteinForm
 from surefoot.costs import Newsvendor
+from surefoot.exceptions import MissingExtraError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
@@ -19,6 +23,35 @@ from surefoot.problem import affine_forms
 settings.register_profile("push", max_examples=25, deadline=None)
 settings.register_profile("nightly", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("SUREFOOT_LAWS", "push"))
+
+# With SUREFOOT_WITHOUT_EXTRAS=1 the suite runs in an environment with the core's dependencies alone.
+WITHOUT_EXTRAS = os.environ.get("SUREFOOT_WITHOUT_EXTRAS") == "1"
+EXTRA = re.compile(
+    r"^(?:import|from) (cvxpy|jax|matplotlib|openpyxl|optax|pandas|polars|pyarrow|rich|river|typer)\b",
+    re.MULTILINE,
+)
+
+
+def _needs_what_is_missing(path: Path) -> bool:
+    """Whether a test file imports an extra that is not installed."""
+    return any(importlib.util.find_spec(name) is None for name in EXTRA.findall(path.read_text()))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out test files that import a missing extra, where that is asked for."""
+    source = WITHOUT_EXTRAS and collection_path.suffix == ".py"
+    return True if source and _needs_what_is_missing(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> object:
+    """Skip a test that ran into a missing extra, where that is asked for."""
+    try:
+        return (yield)
+    except (MissingExtraError, ModuleNotFoundError) as error:
+        if WITHOUT_EXTRAS:
+            pytest.skip(str(error))
+        raise
 
 
 def _problem(
