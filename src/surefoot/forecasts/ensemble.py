@@ -29,7 +29,6 @@ from surefoot.forecasts.cleaning import (
 )
 from surefoot.forecasts.confidence import mean_bound
 from surefoot.forecasts.forecaster import (
-    ROWS_FOR_TREES,
     Bases,
     Forecaster,
     HonestForecast,
@@ -49,14 +48,17 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Members learn from so many rows at most; more do not change what they say.
 MOST_ROWS = 20_000
-LEAST_LOG_ROWS, LEAST_SPREAD_ROWS = 8, 20
+LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
 # The weight of the plain forecast before any data, and how strongly weights are held there.
-FIRST_WEIGHT, HOLD = 0.4, 20.0
+FIRST_WEIGHT, HOLD = 0.25, 10.0
 STEPS = 300
 MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
-# Contexts may lie outside what was seen by this share of its range, decisions by this many ranges
-# over the number of rows, one at most.
-MARGIN, DECISION_MARGIN = 1.0, 20.0
+# Contexts may lie outside what was seen by this share of its range, or by a few gaps between rows
+# if they are few. They are called far, which warns, from a whole range on.
+MARGIN, GAPS = 0.1, 2.0
+FAR_MARGIN, FAR_GAPS = 1.0, 20.0
+# Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
+DECISION_GAPS = 20.0
 # Outcomes below this share of their median are moved away from zero before the logarithm.
 LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
@@ -135,7 +137,7 @@ class Ensemble:
         # Trees draw rows by their place, which must not depend on other products.
         kept = kept[np.argsort(outcomes[kept], kind="stable")]
         rows = Rows.of(cut[kept], bounded[kept], masses[kept])
-        margin = max(MARGIN, DECISION_MARGIN / n) * (most - least)
+        margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
         members, honest = _members(rows, pieces, seed, constant=self.protect > 0.0)
         honest = np.clip(honest, *bounds)
@@ -147,7 +149,7 @@ class Ensemble:
         else:
             shares = rows.masses
         weights = stack_weights(honest, y, shares, pieces, rows.count)
-        stack = Stack(tuple(members), weights, least - margin, most + margin, *bounds)
+        stack = Stack(tuple(members), weights, least, most, *margins, *bounds)
         decided = honest @ weights
         if self.protect > 0.0:
             decided = decided.reshape(REHEARSALS, -1)[0]
@@ -194,7 +196,7 @@ class HonestStack:
 def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
     """Return the least and the largest sensible decision; never negative where outcomes never were."""
     low, high = float(outcomes.min()), float(outcomes.max())
-    room = (high - low) * min(DECISION_MARGIN / len(outcomes), 1.0)
+    room = (high - low) * min(DECISION_GAPS / len(outcomes), 1.0)
     return (max(low - room, 0.0) if low >= 0.0 else low - room), high + room
 
 
@@ -246,7 +248,7 @@ def _members(
             Spreading(plain.forecast, found.forecast, factor, float(told.min()), float(told.max()))
         )
         honest.append(y - plain.errors + factor * np.exp(told))
-    if n >= ROWS_FOR_TREES and not rows.trivial:
+    if n >= LEAST_LEAF_ROWS and not rows.trivial:
         forest = plain.forest or standard_forest(rows, seed)[0]
         member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
         members.append(member)
@@ -264,8 +266,9 @@ def stack_weights(
     size = honest.shape[1]
     if size == 1:
         return np.ones(1)
-    prior = np.full(size, (1.0 - FIRST_WEIGHT) / (size - 1))
-    prior[0] = FIRST_WEIGHT
+    first = max(FIRST_WEIGHT, 1.0 / size)
+    prior = np.full(size, (1.0 - first) / (size - 1))
+    prior[0] = first
     shares = masses / masses.sum()
     costs = pieces.evaluate(honest @ prior - outcomes)
     deviation = math.sqrt(float(shares @ (costs - shares @ costs) ** 2))

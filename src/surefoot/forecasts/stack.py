@@ -23,7 +23,11 @@ class Stack:
     members, weights
         Functions of contexts, and their shares.
     least, most
-        Of each column: contexts outside are taken as the nearest inside.
+        Of each column: what was seen.
+    margin
+        Contexts further outside than this share of the range seen are taken as the nearest inside.
+    far_margin
+        Contexts further outside than this share are called far.
     lower, upper
         Of decisions, likewise.
     """
@@ -32,6 +36,8 @@ class Stack:
     weights: FloatArray
     least: FloatArray
     most: FloatArray
+    margin: float
+    far_margin: float
     lower: float
     upper: float
 
@@ -46,6 +52,8 @@ class Stack:
         check_array("weights", self.weights, (len(self.members),))
         for name in ("least", "most"):
             check_array(name, getattr(self, name), (len(self.least),))
+        for name in ("margin", "far_margin"):
+            check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper"):
             check_number(name, getattr(self, name))
         if not (self.least <= self.most).all() or self.lower > self.upper:
@@ -53,11 +61,13 @@ class Stack:
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row, shape (rows,)."""
-        cut = np.clip(contexts, self.least, self.most)
+        room = self.margin * (self.most - self.least)
+        cut = np.clip(contexts, self.least - room, self.most + room)
         decided = np.column_stack([member(cut) for member in self.members])
         return np.asarray(np.clip(decided, self.lower, self.upper) @ self.weights)
 
     def far(self, contexts: FloatArray) -> BoolArray:
-        """Return which numbers lie outside, shape of the contexts; not of columns that never varied."""
-        outside = (contexts < self.least) | (contexts > self.most)
+        """Return which numbers are far outside, shape of the contexts; not of constant columns."""
+        room = self.far_margin * (self.most - self.least)
+        outside = (contexts < self.least - room) | (contexts > self.most + room)
         return np.asarray(outside & (self.least < self.most))
