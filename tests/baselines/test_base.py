@@ -60,7 +60,7 @@ def test_fit_predict_decide_cost_score_agree(model, data):
     weight = np.linspace(0.0, 2.0, 500)
     weighted = np.average(costs, weights=weight)
     assert model.cost(data.X_test, data.y_test, weight) == pytest.approx(weighted, rel=1e-12)
-    assert not is_regressor(model)
+    assert is_regressor(model)
     assert not is_classifier(model)
 
 
@@ -201,7 +201,7 @@ BAD_OPTIONS = [
     (Forest(min_leaf=0.5), InvalidTypeError, "min_leaf must be a whole number, got 0.5."),
     (Forest(max_features=1.5), InvalidInputError, "max_features must be <= 1, got 1.5."),
     (Forest(max_features=0), InvalidInputError, "max_features must be > 0, got 0.0."),
-    (Forest(random_state=None), InvalidTypeError, "random_state must be a whole number, got None."),
+    (Forest(random_state=1.5), InvalidTypeError, "random_state must be a whole number, got 1.5."),
     (Shapley(radius=-0.1), InvalidInputError, "radius must be >= 0, got -0.1."),
     (Shapley(radius=np.inf), InvalidInputError, "radius must be finite, got inf."),
     (Shapley(radius="cv"), InvalidInputError, "radius must be a number >= 0 or 'auto', got 'cv'."),

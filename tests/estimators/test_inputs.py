@@ -136,7 +136,7 @@ def test_frozen_by_name_is_frozen_by_position(data, frame):
 )
 def test_pandas_columns_of_text_and_dates_are_refused_by_name(data, column):
     frame = pandas_frame(data.X).assign(weekday=column, price=1.0)
-    message = "X must be numeric, got text or dates in 'weekday': encode such columns first"
+    message = "X must be numeric, got text or dates in 'weekday': PreparedPolicy(model) takes"
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         model().fit(frame, data.y)
 
@@ -156,14 +156,14 @@ def test_pandas_columns_of_text_and_dates_are_refused_by_name(data, column):
 )
 def test_polars_columns_of_text_and_dates_are_refused_by_name(data, value):
     frame = polars_frame(data.X).with_columns(weekday=value)
-    message = "X must be numeric, got text or dates in 'weekday': encode such columns first"
+    message = "X must be numeric, got text or dates in 'weekday': PreparedPolicy(model) takes"
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         model().fit(frame, data.y)
 
 
 def test_all_columns_of_text_are_named(data):
     frame = pandas_frame(data.X).assign(city="x", shop="y")
-    with pytest.raises(InvalidInputError, match="got text or dates in 'city', 'shop': encode"):
+    with pytest.raises(InvalidInputError, match="got text or dates in 'city', 'shop': PreparedPolicy"):
         model().fit(frame, data.y)
 
 
@@ -282,7 +282,9 @@ def test_wrong_number_of_columns_is_refused(data, fitted):
     ids=["text", "digits", "bytes", "objects", "StringDType", "list", "mixed list", "tuple"],
 )
 def test_text_contexts_are_refused(fitted, X):
-    message = "X must be numeric, got text: encode such columns first, for example with OneHotEncoder."
+    message = (
+        "X must be numeric, got text: PreparedPolicy(model) takes categories and dates as they are."
+    )
     for call in (lambda: model().fit(X, [1.0, 2.0]), lambda: fitted.predict(X)):
         with pytest.raises(InvalidInputError, match=re.escape(message)):
             call()
@@ -310,7 +312,7 @@ def test_text_outcomes_are_refused(data, fitted, y):
 def test_dates_are_not_read_as_days_since_1970(data):
     days = np.datetime64("2024-01-01", "ms") + 86_400_000 * np.arange(60)
     for dates in (days, days - days[0]):
-        with pytest.raises(InvalidInputError, match="X must be numeric, got dates: encode such"):
+        with pytest.raises(InvalidInputError, match="X must be numeric, got dates: PreparedPolicy"):
             model().fit(dates[:, None], data.y)
         for y in (dates, pd.Series(dates), pl.Series(dates)):
             with pytest.raises(InvalidInputError, match=r"y must be numeric, got dates\."):

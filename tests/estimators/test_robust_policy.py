@@ -54,12 +54,12 @@ def test_no_silent_failure_misspelt_option_ignored():
 def test_parameters_are_stored_as_given_and_can_be_cloned(data):
     ball, solver = WassersteinBall(0.1), Exact()
     model = RobustPolicy(COST, ball=ball, solver=solver)
-    assert model.get_params() == {
+    assert model.get_params(deep=False) == {
         "cost_function": COST, "policy": None, "ball": ball, "solver": solver, "nominal": None,
         "random_state": 0,
     }  # fmt: skip
     copy = clone(model)
-    assert copy.get_params() == model.get_params()
+    assert copy.get_params(deep=False) == model.get_params(deep=False)
     expected = model.fit(data.X, data.y).predict(data.X_test)
     np.testing.assert_array_equal(copy.fit(data.X, data.y).predict(data.X_test), expected)
     assert model.policy is None
@@ -80,8 +80,8 @@ def test_parameters_are_stored_as_given_and_can_be_cloned(data):
         ),
         ({"cost_function": COST, "nominal": 3}, "nominal must be a nominal such as Empirical(X, y)"),
         (
-            {"cost_function": COST, "random_state": None},
-            "random_state must be a whole number, got None.",
+            {"cost_function": COST, "random_state": 1.5},
+            "random_state must be a whole number, got 1.5.",
         ),
     ],
     ids=str,

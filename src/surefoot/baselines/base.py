@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor, Pieces
 from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.inputs import check_contexts, check_pairs
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
@@ -55,6 +56,7 @@ class Baseline(DecisionMaker):
         """A fit that failed after it had seen the columns leaves no policy behind."""
         return hasattr(self, "_ready")
 
+    @recorded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a policy from past pairs.
 

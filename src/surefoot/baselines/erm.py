@@ -12,11 +12,12 @@ from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.l1_path import L1Path, PathLostError, Vertex
 from surefoot.baselines.linear_program import is_unique, least_norm, solve_program
 from surefoot.costs import ConvexPiecewiseCost, Pieces
+from surefoot.estimators.scikit_learn_habits import LinearCoefficients, seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_choice, check_flag, check_integer, check_number
+from surefoot.validation import check_choice, check_flag, check_number
 
 # Strengths tried by "auto": from the one that zeroes theta down to this share of it.
 SMALLEST_SHARE = 1e-3
@@ -135,7 +136,7 @@ def _choose_strength(product: _Product, seed: int) -> StrengthPath:
     return StrengthPath(strengths, costs, weights, float(strengths[int(np.argmin(weights @ costs))]))
 
 
-class ERM(Baseline):
+class ERM(LinearCoefficients, Baseline):
     r"""The linear policy of least cost on the training rows, with or without an l1 penalty.
 
     .. math:: \min_{\theta, t} \sum_i w_i c(\theta^\top x_i + t, y_i) + \lambda \|\theta\|_1
@@ -202,7 +203,7 @@ class ERM(Baseline):
         intercept: bool = True,
         tie_break: str = "vertex",
         cost_function: ConvexPiecewiseCost | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.backorder = backorder
         self.holding = holding
@@ -224,7 +225,7 @@ class ERM(Baseline):
             raise InvalidInputError(
                 f"tie_break must be 'vertex' with a penalty (l1={self.l1!r}), got 'minimum_norm'."
             )
-        check_integer("random_state", self.random_state, at_least=0)
+        self.seed_ = seed_from(self.random_state)
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
         with _THREADS.limit(limits=1, user_api="blas"):
@@ -236,7 +237,7 @@ class ERM(Baseline):
             for j, piece in enumerate(pieces)
         ]
         if self.l1 == "auto":
-            self.l1_paths_ = tuple(_choose_strength(product, self.random_state) for product in products)
+            self.l1_paths_ = tuple(_choose_strength(product, self.seed_) for product in products)
             strengths = [path.l1 for path in self.l1_paths_]
         else:
             strengths = [float(self.l1)] * len(products)

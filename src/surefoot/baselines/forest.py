@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from surefoot.baselines.base import Baseline
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.costs.base import LEVEL_TOL
+from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.random import rng_for
@@ -124,7 +125,7 @@ class Forest(Baseline):
         min_leaf: int = 5,
         max_features: float = 1 / 3,
         cost_function: ConvexPiecewiseCost | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.backorder = backorder
         self.holding = holding
@@ -139,14 +140,14 @@ class Forest(Baseline):
         check_integer("min_leaf", self.min_leaf, at_least=1)
         if check_number("max_features", self.max_features, above=0) > 1:
             raise InvalidInputError(f"max_features must be <= 1, got {self.max_features!r}.")
-        check_integer("random_state", self.random_state, at_least=0)
+        self.seed_ = seed_from(self.random_state)
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
         self._groves = [self._grow(rows, j) for j in range(len(pieces))]
         self.forests_ = [grove.forest for grove in self._groves]
 
     def _grow(self, rows: Empirical, product: int) -> _Grove:
-        seed = int(rng_for(self.random_state, "forest", product).integers(1 << 31))
+        seed = int(rng_for(self.seed_, "forest", product).integers(1 << 31))
         forest = RandomForestRegressor(
             n_estimators=self.n_trees, min_samples_leaf=self.min_leaf,
             max_features=float(self.max_features), random_state=seed,

@@ -13,10 +13,11 @@ from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.lipschitz import LipschitzProgram, Trained
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.estimators import RadiusPath
+from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_integer, check_number
+from surefoot.validation import check_number
 
 # Radii tried by "auto": zero, and from a radius beyond the collapse down to this share of it.
 SMALLEST_SHARE = 0.003
@@ -160,7 +161,7 @@ class Shapley(Baseline):
         radius: float | str = "auto",
         outcome_cost: float = math.inf,
         cost_function: ConvexPiecewiseCost | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.backorder = backorder
         self.holding = holding
@@ -176,12 +177,12 @@ class Shapley(Baseline):
         else:
             check_number("radius", self.radius, at_least=0)
         check_number("outcome_cost", self.outcome_cost, above=0, finite=False)
-        check_integer("random_state", self.random_state, at_least=0)
+        self.seed_ = seed_from(self.random_state)
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
         training = _Training(rows, pieces, 1.0 / float(self.outcome_cost))
         if isinstance(self.radius, str):
-            self.radius_path_ = training.choose_radius(self.random_state)
+            self.radius_path_ = training.choose_radius(self.seed_)
             self.radius_ = self.radius_path_.radius
         else:
             self.radius_ = float(self.radius)

@@ -104,7 +104,7 @@ def adversary_path(
             f"{type(solver).__name__}."
         )
     seen: list[Progress] = []
-    seed = fitted.random_state
+    seed = fitted.seed_
     whole = _run(solver, problem, seed, seen.append)
     chosen = _spread_out(sorted({progress.steps for progress in seen}), checkpoints)
     found = [_run(solver, problem, seed, _stop_at(steps)) for steps in chosen[:-1]] + [whole]

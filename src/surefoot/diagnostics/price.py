@@ -202,7 +202,7 @@ def _refitted_curve(
     solver = solver_of(model, problem.at_radius(float(radii[-1])))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
-        found = solver.solve_path(problem, radii[::-1].tolist(), model.random_state)[::-1]
+        found = solver.solve_path(problem, radii[::-1].tolist(), model.seed_)[::-1]
     converged = np.array([solution.converged is not False for solution in found])
     if not converged.all():
         warn_user(

@@ -2,6 +2,7 @@
 
 from surefoot.ambiguity import Adversary
 from surefoot.estimators.augmentation import Augmentation, ColumnShift
+from surefoot.estimators.experiment_log import skops_types
 from surefoot.estimators.loading import load
 from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
 from surefoot.estimators.radius_selection import RadiusPath
@@ -20,4 +21,5 @@ __all__ = [
     "RuledRadius",
     "load",
     "ruled_radius",
+    "skops_types",
 ]

@@ -3,18 +3,25 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import RegressorTags, Tags
 
+from surefoot.estimators.inputs import like_contexts
+from surefoot.estimators.scikit_learn_habits import NestedParameters
 from surefoot.typing import FloatArray
 
 
-class DecisionMaker(BaseEstimator, ABC):
-    """A policy with the scikit-learn interface. It is no regressor: score is minus cost."""
+class DecisionMaker(NestedParameters, ABC):
+    """A policy with the scikit-learn interface. Its score is minus cost, not a share of variance."""
 
     def __sklearn_tags__(self) -> Tags:
-        """Outcomes are required and may be vectors; contexts are dense and finite."""
+        """Outcomes are required and may be vectors; contexts are dense and finite.
+
+        To scikit-learn it counts as a regressor, one with a poor score: partial dependence and its
+        like ask for the word. It predicts no outcome.
+        """
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags(poor_score=True)
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
@@ -28,9 +35,17 @@ class DecisionMaker(BaseEstimator, ABC):
     def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean realised cost of the decisions, summed over products."""
 
-    def decide(self, X: Any) -> FloatArray:
-        """Return decisions; the same as ``predict``."""
-        return self.predict(X)
+    def decide(self, X: Any) -> Any:
+        """Return the decisions of ``predict``, as a frame or series where X is one.
+
+        From a pandas or polars frame come decisions of its kind, with its index, named after the
+        outcomes of the fit; from anything else an array.
+        """
+        return like_contexts(X, self.predict(X), self._named_outcomes())
+
+    def _named_outcomes(self) -> list[str] | None:
+        """Return the names of the outcomes, if the fit saw any."""
+        return getattr(self, "_outcome_names", None)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the mean realised cost, so that bigger is better."""

@@ -1,6 +1,7 @@
-"""Checks at the border: frames and arrays in, clean float64 arrays out."""
+"""Checks at the border: frames and arrays in, clean float64 arrays out, and frames again for people."""
 
 import hashlib
+import importlib
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,13 @@ def check_pairs(
     _refuse_text(X)
     _refuse_gaps(X)
     _refuse_unusable_outcomes(y)
+    y_given = y
     X, y = validate_data(
         estimator, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True,
         ensure_min_samples=min_rows,
     )  # fmt: skip
+    if reset:
+        estimator._outcome_names = _outcome_names(y_given)
     return np.ascontiguousarray(X), np.asarray(y, dtype=np.float64)
 
 
@@ -48,6 +52,36 @@ def fingerprint(X: FloatArray, y: FloatArray) -> str:
     return found.hexdigest()
 
 
+def like_contexts(X: Any, decisions: FloatArray, names: list[str] | None) -> Any:
+    """Return decisions as a frame or series of the kind of X, or as they are for anything else.
+
+    Rows keep the index of X; columns have the names of the outcomes.
+    """
+    kind = type(X).__module__.partition(".")[0]
+    if kind not in ("pandas", "polars"):
+        return decisions
+    library, single = importlib.import_module(kind), decisions.ndim == 1
+    width = 1 if single else decisions.shape[1]
+    if names is None or len(names) != width:
+        names = ["decision"] if single else [f"decision{j}" for j in range(width)]
+    if kind == "polars":
+        made = library.DataFrame(decisions.reshape(-1, width), schema=names)
+        return made[names[0]] if single else made
+    if single:
+        return library.Series(decisions, index=X.index, name=names[0])
+    return library.DataFrame(decisions, index=X.index, columns=names)
+
+
+def _outcome_names(y: Any) -> list[str] | None:
+    """Return the name of a series, or those of the columns of a frame; None for what has none."""
+    columns = getattr(y, "columns", None)
+    if columns is not None:
+        names = [str(column) for column in columns]
+        return names if len(set(names)) == len(names) else None
+    name = getattr(y, "name", None)
+    return [name] if isinstance(name, str) and name else None
+
+
 def _refuse_text(X: Any) -> None:
     """Name text columns before NumPy fails on one of their values."""
     columns = getattr(X, "columns", None)
@@ -63,14 +97,14 @@ def _refuse_text(X: Any) -> None:
         if named:
             raise InvalidInputError(
                 f"X must be numeric, got text or dates in {', '.join(map(repr, named))}: "
-                "encode such columns first, for example with OneHotEncoder."
+                "PreparedPolicy(model) takes categories and dates as they are."
             )
     elif isinstance(X, np.ndarray | list | tuple):
         found = _not_numbers(_as_array("X", X))
         if found is not None:
             raise InvalidInputError(
-                f"X must be numeric, got {found}: encode such columns first, "
-                "for example with OneHotEncoder."
+                f"X must be numeric, got {found}: PreparedPolicy(model) takes categories and dates "
+                "as they are."
             )
 
 

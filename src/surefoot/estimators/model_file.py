@@ -15,13 +15,13 @@ from surefoot.estimators.model_checks import (
     check_names,
     check_parameters,
 )
+from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import ModelFileError
 from surefoot.io import pack, read_archive, unpack, write_archive
 from surefoot.nominals import Empirical
 from surefoot.policies import Policy
 from surefoot.problem import Problem
 from surefoot.typing import FloatArray
-from surefoot.validation import check_integer
 
 Parts = tuple[dict[str, Any], dict[str, Any]]
 
@@ -52,6 +52,7 @@ def model_parts(estimator: Any, arrays: dict[str, Any]) -> Parts:
         "outcomes": estimator._n_outcomes,
         "columns": estimator.n_features_in_,
         "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
+        "outcome_names": getattr(estimator, "_outcome_names", None),
         "radius_path": getattr(estimator, "radius_path_", None),
         "stream": estimator.stream_arrays(),
     }
@@ -102,8 +103,9 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     columns, outcomes, names = fitted["columns"], fitted["outcomes"], fitted["names"]
     policy, ball = fitted["policy"], fitted["ball"]
     check_names(names, columns)
+    check_names(fitted["outcome_names"], outcomes)
     estimator._given_recipe = estimator._recipe()
-    check_integer("random_state", estimator.random_state, at_least=0)
+    estimator.seed_ = seed_from(estimator.random_state)
     row = Empirical(_inside(ball, columns, policy), np.zeros((1, outcomes)), names=names)
     estimator.problem_ = Problem(estimator._given_recipe.cost, policy, row, ball)
     check_parameters(estimator.problem_, fitted["parameters"])
@@ -115,7 +117,7 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.converged_, estimator.status_ = fitted["converged"], fitted["status"]
     estimator.n_steps_, estimator.history_ = fitted["n_steps"], ()
     estimator.suspects_ = ()  # a file holds no rows
-    estimator.n_features_in_ = columns
+    estimator.n_features_in_, estimator._outcome_names = columns, fitted["outcome_names"]
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if fitted["radius_path"] is not None:

@@ -32,6 +32,7 @@ from surefoot.estimators.data_warnings import (
     suspects_sentence,
 )
 from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.guarantees import guarantee_of
 from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint
 from surefoot.estimators.model_file import save_model
@@ -39,6 +40,7 @@ from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
 from surefoot.estimators.radius_selection import RadiusPath, choose_radius
 from surefoot.estimators.recipe import Recipe
 from surefoot.estimators.reporting import Reporting
+from surefoot.estimators.scikit_learn_habits import LinearCoefficients, seed_from
 from surefoot.exceptions import (
     DataWarning,
     InvalidInputError,
@@ -47,20 +49,21 @@ from surefoot.exceptions import (
 )
 from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius
 from surefoot.nominals import Empirical, Nominal
-from surefoot.policies import LinearParameters
+from surefoot.policies import LinearParameters, Policy
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
 from surefoot.solvers import default_solver
 from surefoot.typing import FloatArray
-from surefoot.validation import check_integer, check_number, weight_vector
+from surefoot.validation import check_number, weight_vector
 
 # A radius that all ambiguity sets can have, to see whether a solver fits.
 TRIAL_RADIUS = 0.5
 
 
-class RobustEstimator(Reporting, DecisionMaker):
-    """A decision maker with the scikit-learn interface. It is not a regressor: score is minus cost."""
+class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
+    """A decision maker with the scikit-learn interface. Its score is minus cost."""
 
-    random_state: int
+    random_state: Any  # a whole number, or None for a new seed in each fit
+    seed_: int
     radius_path_: RadiusPath
     radius_rule_: RuledRadius
     suspects_: tuple[Suspect, ...]
@@ -93,6 +96,7 @@ class RobustEstimator(Reporting, DecisionMaker):
 
     # --- fitting ----------------------------------------------------------------------------------
 
+    @recorded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a policy from past pairs.
 
@@ -188,7 +192,7 @@ shift by 0.3 standard deviations, at most 0.556.
     def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Recipe, Nominal, FloatArray, int]:
         """Return the fitted recipe, the nominal, the outcomes and the seed; forget an earlier fit."""
         given = self._recipe()
-        seed = check_integer("random_state", self.random_state, at_least=0)
+        seed = self.seed_ = seed_from(self.random_state)
         for name in ("radius_path_", "radius_rule_", "_stream", "_stream_arrays"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -253,6 +257,9 @@ shift by 0.3 standard deviations, at most 0.556.
                 "sample_weight must be None beside a nominal, which has its own, got weights."
             )
         return nominal
+
+    def _fitted_policy(self) -> Policy:
+        return self.problem_.policy
 
     @property
     def _names(self) -> Any:
@@ -521,7 +528,7 @@ shift by 0.3 standard deviations, at most 0.556.
         return StreamOptions(
             cost=self.problem_.cost, policy=self.problem_.policy, ball=ball, radius=radius,
             step=AdaptiveStep() if step is None else step, window=window,
-            random_state=self.random_state,
+            random_state=self.seed_,
         )  # fmt: skip
 
     def save(self, path: str | Path) -> None:

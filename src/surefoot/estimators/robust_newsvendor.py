@@ -45,7 +45,8 @@ class RobustNewsvendor(RobustEstimator):
     solver
         None is the quickest that can certify: ``PrimalDual()`` where it can, else ``DASGD()``.
     random_state
-        A whole number; the fit depends on it and on the data alone.
+        A whole number; the fit depends on it and on the data alone. None draws a new one for each
+        fit, which ``seed_`` tells.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class RobustNewsvendor(RobustEstimator):
         nominal: Nominal | Forecaster | Ensemble | str | None = "auto",
         frozen: Sequence[str | int] = (),
         solver: Solver | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.backorder = backorder
         self.holding = holding

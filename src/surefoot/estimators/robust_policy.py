@@ -34,7 +34,8 @@ class RobustPolicy(RobustEstimator):
         your own, corrects a forecast. A ``Forecaster`` forecasts the outcome first, and the ball
         holds contexts and errors of the forecast.
     random_state
-        A whole number; the fit depends on it and on the data alone.
+        A whole number; the fit depends on it and on the data alone. None draws a new one for each
+        fit, which ``seed_`` tells.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class RobustPolicy(RobustEstimator):
         ball: AmbiguitySet | None = None,
         solver: Solver | None = None,
         nominal: Nominal | Forecaster | Ensemble | str | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.cost_function = cost_function
         self.policy = policy

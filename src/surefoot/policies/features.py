@@ -137,7 +137,7 @@ class RandomFourier(FeatureMap):
     .. math:: g_k(x) = \sqrt{2/D} \cos(w_k' D_\sigma^{-1} x / \ell + u_k)
 
     With w standard normal and u uniform, g(x)'g(x') tends to the Gaussian kernel
-    exp(-|x - x'|^2 / (2 l^2)) of the standardised contexts as D grows.
+    :math:`\exp(-\|x - x'\|^2 / (2 \ell^2))` of the standardised contexts as D grows.
 
     Parameters
     ----------

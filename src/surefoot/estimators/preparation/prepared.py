@@ -15,6 +15,7 @@ from surefoot.ambiguity import Adversary, AmbiguitySet, WassersteinBall
 from surefoot.estimators.augmentation import Augmentation
 from surefoot.estimators.data_warnings import ColumnLabel
 from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
 from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
@@ -126,6 +127,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
         check_is_fitted(self)
         return self.plan_.names
 
+    @recorded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the preparation and the policy from past pairs.
 
@@ -241,6 +243,25 @@ class PreparedPolicy(Reporting, DecisionMaker):
         if all(field.name != "frozen" for field in fields(cast(Any, ball))):
             return model  # a set such as Contamination freezes no column
         return model.set_params(ball=replace(ball, frozen=frozen))
+
+    @property
+    def coef_(self) -> FloatArray:
+        """What the policy multiplies the prepared columns by, if it is linear."""
+        coefficients: FloatArray = self._checked().coef_
+        return coefficients
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant part of the decision, if the policy is linear."""
+        return self._checked().intercept_
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the prepared columns; ``input_features`` is there for scikit-learn."""
+        del input_features
+        return np.asarray(self.prepared_names, dtype=object)
+
+    def _named_outcomes(self) -> list[str] | None:
+        return getattr(self._checked(), "_outcome_names", None)
 
     def prepare(self, X: Any) -> FloatArray:
         """Return the numbers that the policy sees, shape (rows, prepared columns)."""
