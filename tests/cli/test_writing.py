@@ -4,9 +4,9 @@ import errno
 import os
 
 import pytest
+from surefoot.cli.writing import replaced
 
 from surefoot.cli.main import main
-from surefoot.cli.writing import replaced
 from surefoot.exceptions import InvalidInputError, WritingError
 
 

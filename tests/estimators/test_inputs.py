@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from surefoot import RobustNewsvendor
-from surefoot.estimators.inputs import check_contexts, check_pairs
+from surefoot.estimators.inputs import check_contexts, check_pairs, time_order
 from surefoot.exceptions import InvalidInputError
 
 NAMES = list("abcde")
@@ -365,3 +365,48 @@ def test_only_reset_remembers_columns(data):
     assert estimator.n_features_in_ == 2
     with pytest.raises(ValueError, match="while a minimum of 3 is required"):
         check_pairs(estimator, data.X[:2], data.y[:2], reset=True, min_rows=3)
+
+
+# ---------------------------------------------------------------- time
+
+
+DAYS = pd.to_datetime(["2026-03-01", "2026-01-01", "2026-02-01"])
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        DAYS, DAYS.to_series(), DAYS.to_period("M"), DAYS.to_numpy(), pl.Series(list(DAYS)),
+        [day.date() for day in DAYS], [3, 1, 2], np.array([3.5, -1.0, 2.0]),
+    ],
+)  # fmt: skip
+def test_time_may_be_dates_or_numbers(time):
+    assert time_order(time, None).tolist() == [1, 2, 0]
+
+
+def test_a_frame_with_dates_knows_its_time():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    assert time_order(None, frame) is None
+    assert time_order(None, frame.to_numpy()) is None
+    for index in (DAYS, DAYS.to_period("M")):
+        assert time_order(None, frame.set_axis(index)).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        (["1.3.2026", "1.1.2026"], "time must be a date or a number for each row, got text"),
+        ([[1, 2]], "time must be a date or a number for each row, got shape (1, 2)"),
+        ([1.0, np.nan], "time must have no gaps, got one in row 1"),
+        (pd.to_datetime(["2026-01-01", None]), "time must have no gaps, got one in row 1"),
+        ([True, False], "time must be a date or a number for each row, got bool"),
+    ],
+)
+def test_time_that_is_none_is_refused(time, message):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        time_order(time, None)
+
+
+def test_time_has_a_value_for_each_row(data):
+    with pytest.raises(InvalidInputError, match="time must have a value for each row, got 3"):
+        RobustNewsvendor().fit(data.X, data.y, time=[1, 2, 3])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 import surefoot
 from surefoot import DASGD, Box, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall, load
 from surefoot.costs import Newsvendor
-from surefoot.estimators.robust_estimator import decides
+from surefoot.estimators.guarantees import decides
 from surefoot.exceptions import ModelFileError
 from surefoot.io import codec
 from surefoot.policies import Linear

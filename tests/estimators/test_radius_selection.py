@@ -161,10 +161,10 @@ def folds(monkeypatch):
     """The (rows, kept rows, held-out rows) of every fold that was solved."""
     seen, solve = [], radius_selection.held_out_costs
 
-    def record(problem, rows, solver, radii, parts, seed):
+    def record(problem, rows, solver, radii, parts, seed, past=False):
         everyone = np.arange(len(rows.weights))
         seen.extend((rows, np.setdiff1d(everyone, part), part) for part in parts)
-        return solve(problem, rows, solver, radii, parts, seed)
+        return solve(problem, rows, solver, radii, parts, seed, past)
 
     monkeypatch.setattr(radius_selection, "held_out_costs", record)
     return seen
@@ -523,3 +523,26 @@ def test_a_tail_is_judged_on_the_held_out_rows_of_all_folds():
         shares = Simplex().map_into(raw)
         best = cost.best_auxiliary(shares, returns, rows.weights)
         np.testing.assert_allclose(found[:, k], cost.evaluate_at(shares, best, returns))
+
+
+def test_folds_in_order_of_time_are_learned_from_the_past(data, monkeypatch):
+    seen, solve = [], radius_selection.held_out_costs
+
+    def record(problem, rows, solver, radii, parts, seed, past):
+        seen.append((rows.outcomes[:, 0], parts, past))
+        return solve(problem, rows, solver, radii, parts, seed, past)
+
+    monkeypatch.setattr(radius_selection, "held_out_costs", record)
+    X, y = data.X[:40], data.y[:40]
+    when = np.arange(40)[::-1]
+    model = RobustNewsvendor(nominal=None).fit(X, y, time=when)
+    ((outcomes, parts, past),) = seen
+    np.testing.assert_array_equal(outcomes, y[::-1])
+    assert past
+    assert [part[[0, -1]].tolist() for part in parts] == [[8, 15], [16, 23], [24, 31], [32, 39]]
+    assert np.isfinite(model.radius_path_.fold_costs).all()
+    k = int(np.argmin(model.radius_path_.mean_costs))
+    late = RobustNewsvendor(radius=float(model.radius_path_.radii[k])).fit(X[::-1][:32], y[::-1][:32])
+    assert model.radius_path_.fold_costs[-1, k] == pytest.approx(
+        late.cost(X[::-1][32:], y[::-1][32:]), rel=0.05
+    )

@@ -71,7 +71,7 @@ def run(
     with screen.working("Fitting ..."), warnings.catch_warnings():
         # Named below, by the lines of the file.
         warnings.filterwarnings("ignore", "Numbers that look like errors")
-        policy.fit(X, y)
+        policy.fit(X, y, time=None if roles.time is None else np.arange(len(y)))
     _name_suspects(policy, table, roles.outcome, screen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these rows were learned from: all is said about them

@@ -60,7 +60,10 @@ class ModelTable:
         if not self.stated:
             return None
         shifted = dict(zip(self.stated["shifts"], self.stated["costs"], strict=True))
-        return Guarantee(self.stated["bound"], shifted, self.stated["suspects"], self.stated["reason"])
+        return Guarantee(
+            self.stated["bound"], shifted, self.stated["suspects"], self.stated["reason"],
+            tuple(self.stated["blocks"]), self.stated["block_rows"],
+        )  # fmt: skip
 
 
 def stated_of(found: Guarantee) -> dict[str, Any]:
@@ -68,6 +71,7 @@ def stated_of(found: Guarantee) -> dict[str, Any]:
     return {
         "bound": found.bound, "shifts": list(found.shifted), "costs": list(found.shifted.values()),
         "suspects": found.suspects, "reason": found.reason,
+        "blocks": list(found.blocks), "block_rows": found.block_rows,
     }  # fmt: skip
 
 

@@ -31,12 +31,18 @@ class Guarantee:
         How many numbers were left out because they look like errors.
     reason
         Why no bound is stated; empty where one is.
+    blocks
+        In order of time: what the last blocks of rows cost, each decided from the rows before it.
+    block_rows
+        How many rows a block has.
     """
 
     bound: float | None
     shifted: dict[float, float] = field(default_factory=dict)
     suspects: int = 0
     reason: str = ""
+    blocks: tuple[float, ...] = ()
+    block_rows: int = 0
 
     def sentence(self, shift: float) -> str:
         """Return it in one sentence, for one of the shifts.
@@ -47,9 +53,7 @@ days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, a
         """
         if self.bound is None:
             return self.reason
-        told = (
-            f"With 95 % confidence the expected cost on new days like these is at most {self.bound:.3g}"
-        )
+        told = self._told()
         if self.suspects:
             errors = "number that looks like an error"
             if self.suspects > 1:
@@ -59,6 +63,22 @@ days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, a
             return f"{told}."
         worst = self.shifted[shift]
         return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
+
+    def _told(self) -> str:
+        if not self.blocks:
+            return (
+                "With 95 % confidence the expected cost on new days like these is at most "
+                f"{self.bound:.3g}"
+            )
+        return (
+            f"The last {len(self.blocks)} blocks of {self.block_rows} rows, each decided from the rows "
+            f"before it, cost {self._listed()} on average; the next {self.block_rows} are predicted to "
+            f"cost at most {self.bound:.3g} (95 % if blocks vary as these did)"
+        )
+
+    def _listed(self) -> str:
+        *first, last = (f"{cost:.3g}" for cost in self.blocks)
+        return f"{', '.join(first)} and {last}"
 
 
 def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
@@ -73,18 +93,22 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
     rare = rare_rows(honest)
     if rare < LEAST_RARE:
         return Guarantee(None, suspects=suspects, reason=(
-            f"No bound is stated: of {len(rows.weights)} rows only about {rare:.0f} lie on the "
+            f"No bound is stated: of {len(rows.weights)} rows only about {rare:.1f} lie on the "
             f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."
         ))  # fmt: skip
-    bound = cost_bound(honest)
+    rolled = getattr(model, "_rolling", None)
+    bound = cost_bound(honest, rolled)
+    blocks = () if rolled is None else tuple(rolled.costs.tolist())
+    length = 0 if rolled is None else rolled.rows
     if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
-        return Guarantee(bound, suspects=suspects)  # decisions have limits
-    radius = confident_radius(honest, model.parameters_)
+        # decisions have limits
+        return Guarantee(bound, suspects=suspects, blocks=blocks, block_rows=length)
+    radius = confident_radius(honest, model.parameters_, rolled)
     shifted = {
         float(shift): float(adversary_of(honest.at_radius(radius + shift), model.parameters_).value)
         for shift in shifts
     }
-    return Guarantee(bound, shifted, suspects)
+    return Guarantee(bound, shifted, suspects, blocks=blocks, block_rows=length)
 
 
 def decides(estimator: Any) -> bool:

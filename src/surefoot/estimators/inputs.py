@@ -1,5 +1,6 @@
 """Checks at the border: frames and arrays in, clean float64 arrays out, and frames again for people."""
 
+import contextlib
 import hashlib
 import importlib
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_finite
 
 
@@ -80,6 +81,33 @@ def _outcome_names(y: Any) -> list[str] | None:
         return names if len(set(names)) == len(names) else None
     name = getattr(y, "name", None)
     return [name] if isinstance(name, str) and name else None
+
+
+def time_order(time: Any, X: Any) -> IntArray | None:
+    """Return rows in order of time, or None where nothing says when they were.
+
+    >>> time_order([3, 1, 2], None)
+    array([1, 2, 0])
+    """
+    if time is None:
+        index = getattr(X, "index", None)
+        if type(index).__name__ not in ("DatetimeIndex", "PeriodIndex"):
+            return None
+        time = index
+    if type(time).__name__ == "PeriodIndex":
+        time = time.to_timestamp()
+    values = np.asarray(time)
+    if values.dtype.kind == "O" and values.size:  # dates of Python
+        with contextlib.suppress(ValueError, TypeError):
+            values = values.astype("datetime64[us]")
+    if values.ndim != 1 or values.dtype.kind not in "Mmiuf":
+        got = f"shape {values.shape}" if values.ndim != 1 else str(values.dtype)
+        got = "text" if values.dtype.kind in "OUST" else got
+        raise InvalidInputError(f"time must be a date or a number for each row, got {got}.")
+    gaps = np.isnat(values) if values.dtype.kind in "Mm" else ~np.isfinite(values)
+    if gaps.any():
+        raise InvalidInputError(f"time must have no gaps, got one in row {int(gaps.argmax())}.")
+    return np.argsort(values, kind="stable")
 
 
 def _refuse_text(X: Any) -> None:

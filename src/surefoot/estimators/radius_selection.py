@@ -7,7 +7,7 @@ import numpy as np
 from surefoot.costs import AuxiliaryCost
 from surefoot.engines.choice import radius_grid
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts import Question
+from surefoot.forecasts import Question, later_blocks
 from surefoot.io import register
 from surefoot.nominals import Empirical
 from surefoot.problem import Problem, fitted_problem
@@ -72,7 +72,8 @@ def fold_rows(n: int, seed: int) -> list[IntArray]:
 def choose_radius(question: Question, solver: Solver, seed: int) -> RadiusPath:
     """Choose a radius for a question by cross-validated cost.
 
-    Folds are made of distinct rows, so a repeated row never stands on both sides. A correction of a
+    Folds are made of distinct rows, so a repeated row never stands on both sides. Rows in order of time
+    are held out block by block, and only what came before a block is learned from. A correction of a
     forecast starts at the largest useful radius, at which nothing is added to the forecast but a
     constant; another radius takes its place only if it is better by more than a standard error of the
     difference, row by row (half of that from a hundred rows on).
@@ -85,9 +86,9 @@ def choose_radius(question: Question, solver: Solver, seed: int) -> RadiusPath:
         )
     radii, n = radius_grid(problem), len(rows.weights)
     if not question.corrects:
-        return (
-            _only(radii) if len(radii) == 1 or n < 2 else _cross_validated(problem, solver, radii, seed)
-        )
+        if len(radii) == 1 or n < 2:
+            return _only(radii)
+        return _cross_validated(problem, solver, radii, seed, ordered=question.ordered)
     largest = float(radius_grid(question.problem)[0])
     if radii[0] == 0.0 or n < CORRECTION_LEAST:
         return _only(np.array([largest]))
@@ -102,7 +103,13 @@ def _only(radii: FloatArray) -> RadiusPath:
 
 
 def _cross_validated(
-    problem: Problem, solver: Solver, radii: FloatArray, seed: int, *, careful: bool = False
+    problem: Problem,
+    solver: Solver,
+    radii: FloatArray,
+    seed: int,
+    *,
+    careful: bool = False,
+    ordered: bool = False,
 ) -> RadiusPath:
     rows = problem.nominal
     assert isinstance(rows, Empirical)  # asked before
@@ -110,9 +117,10 @@ def _cross_validated(
     if careful and len(rows.weights) > CORRECTION_ROWS:
         kept = rng_for(seed, "correction").choice(len(rows.weights), CORRECTION_ROWS, replace=False)
         rows = rows.take(np.sort(kept))
-    weights, parts = rows.weights, fold_rows(len(rows.weights), seed)
-    costs = held_out_costs(fitted, rows, solver, radii, parts, seed)
-    mean = weights @ costs
+    weights, later = rows.weights, later_blocks(len(rows.weights)) if ordered else []
+    parts = later or fold_rows(len(weights), seed)
+    costs = held_out_costs(fitted, rows, solver, radii, parts, seed, bool(later))
+    mean = sum(weights[part] @ costs[part] for part in parts)
     best = int(np.argmin(mean))
     if careful:
         gains = costs[:, 0] - costs[:, best]
@@ -132,25 +140,31 @@ def held_out_costs(
     radii: FloatArray,
     parts: list[IntArray],
     seed: int,
+    past: bool = False,
 ) -> FloatArray:
     """Return what each row cost when it was held out, shape (rows, radii), summed over products.
 
+    Learned from is everything else, or with ``past`` the rows before a part; the cost of a row that was
+    never held out is not a number.
     A cost with variables of its own, such as a value at risk, has them chosen on the held-out
     decisions of all folds together: a tail needs more rows than one fold has.
     """
-    everyone = np.arange(len(rows.weights))
-    training = [problem.around(rows.take(np.setdiff1d(everyone, part))) for part in parts]
+    everyone, held = np.arange(len(rows.weights)), np.concatenate(parts)
+    others = [np.arange(part[0]) if past else np.setdiff1d(everyone, part) for part in parts]
+    training = [problem.around(rows.take(other)) for other in others]
     paths = solver.roughly(len(rows.weights)).solve_paths(training, radii.tolist(), seed)
     cost = problem.cost
-    costs = np.empty((len(rows.weights), len(radii)))
+    costs = np.full((len(rows.weights), len(radii)), np.nan)
     for k in range(len(radii)):
         decisions = np.empty((len(rows.weights), cost.n_decisions(rows.n_products)))
         for part, path in zip(parts, paths, strict=True):
             offsets = None if rows.offsets is None else rows.offsets[part]
             decisions[part] = problem.policy.decide(path[k], rows.contexts[part], offsets)
+        made, outcomes = decisions[held], rows.outcomes[held]
         if isinstance(cost, AuxiliaryCost):
-            best = cost.best_auxiliary(decisions, rows.outcomes, rows.weights)
-            costs[:, k] = cost.evaluate_at(decisions, best, rows.outcomes)
+            weights = rows.weights[held] / rows.weights[held].sum()
+            best = cost.best_auxiliary(made, outcomes, weights)
+            costs[held, k] = cost.evaluate_at(made, best, outcomes)
         else:
-            costs[:, k] = cost.evaluate(decisions, rows.outcomes)
+            costs[held, k] = cost.evaluate(made, outcomes)
     return costs

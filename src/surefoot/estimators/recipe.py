@@ -11,7 +11,7 @@ from surefoot.nominals import Empirical, Nominal
 from surefoot.policies import Policy
 from surefoot.problem import Problem
 from surefoot.solvers import Solver
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_instance
 
 
@@ -43,12 +43,19 @@ class Recipe:
         """Return the recipe with the policy's feature map fitted."""
         return replace(self, policy=self.policy.fitted(contexts))
 
-    def question(self, nominal: Nominal, seed: int) -> Question:
-        """Return the problem around a nominal, around a forecast if the recipe asks for one."""
+    def question(self, nominal: Nominal, seed: int, when: IntArray | None = None) -> Question:
+        """Return the problem around a nominal, around a forecast if the recipe asks for one.
+
+        ``when`` is the order of the rows in time, None where that is not known.
+        """
         if self.forecaster is None:
             problem = Problem(self.cost, self.policy, nominal, self.ball.at(0.0))
-            rows = nominal.distinct() if isinstance(nominal, Empirical) else nominal
-            return Question(problem, problem.around(rows))
+            if not isinstance(nominal, Empirical):
+                return Question(problem, problem)
+            if when is None:
+                return Question(problem, problem.around(nominal.distinct()))
+            seen = when[nominal.weights[when] > 0.0]
+            return Question(problem, problem.around(nominal.take(seen)), ordered=True)
         if self.ball.radius in self.ball.rules[1:]:
             raise InvalidInputError(
                 f"nominal must be None beside radius={self.ball.radius!r}, which speaks of "
@@ -56,7 +63,7 @@ class Recipe:
             )
         assert isinstance(nominal, Empirical)  # a recipe with a forecaster has no other
         if isinstance(self.forecaster, Ensemble):
-            return ensembled(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
+            return ensembled(self.cost, self.policy, self.ball, self.forecaster, nominal, seed, when)
         return centred(self.cost, self.policy, self.ball, self.forecaster, nominal, seed)
 
 

@@ -34,7 +34,7 @@ from surefoot.estimators.data_warnings import (
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.guarantees import guarantee_of
-from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint
+from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint, time_order
 from surefoot.estimators.model_file import save_model
 from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
 from surefoot.estimators.radius_selection import RadiusPath, choose_radius
@@ -97,7 +97,7 @@ class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
     # --- fitting ----------------------------------------------------------------------------------
 
     @recorded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, time: Any = None) -> Self:
         """Learn a policy from past pairs.
 
         Parameters
@@ -109,13 +109,22 @@ class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
         sample_weight
             Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
             counts of observations; others say only how much rows matter beside each other.
+        time
+            When each row was: dates or numbers. What is stated about days to come, and a radius that is
+            chosen by cross-validation, then rest on rolling origins: blocks of rows, each decided from
+            the rows before it. None takes the dates of a pandas index, if there are any, and else the
+            rows as draws in no order.
         """
         with self._kept_on_failure():
+            when = time_order(time, X)
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
-            question = recipe.question(nominal, seed)
+            if when is not None and len(when) != len(y):
+                raise InvalidInputError(f"time must have a value for each row, got {len(when)}.")
+            question = recipe.question(nominal, seed, when)
             self._name_suspects(question.suspects)
             radius = self._chosen_radius(recipe, question, seed)
             problem = question.problem.at_radius(radius)
+            self._rolling = question.rolling
             if question.parameters is not None:
                 self._take_as_it_is(problem, question.parameters, y)
                 return self
@@ -211,7 +220,9 @@ shift by 0.3 standard deviations, at most 0.556.
             return self._ruled_radius(question.problem, rule, seed)
         if question.parameters is not None:
             auto = isinstance(rule, str)
-            return confident_radius(question.problem, question.parameters) if auto else float(rule)
+            if not auto:
+                return float(rule)
+            return confident_radius(question.problem, question.parameters, question.rolling)
         some = question.problem.at_radius(TRIAL_RADIUS if isinstance(rule, str) else rule)
         solver = default_solver(some) if recipe.solver is None else recipe.solver
         solver.refuse_unless_fit(some)

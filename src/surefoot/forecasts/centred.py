@@ -22,6 +22,7 @@ from surefoot.exceptions import UnsupportedProblemError
 from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.forecast import Forecast
 from surefoot.forecasts.forecaster import Forecaster
+from surefoot.forecasts.rolling import Rolling
 from surefoot.forecasts.stack import Stack
 from surefoot.io import register
 from surefoot.nominals import Empirical
@@ -81,6 +82,10 @@ class Question(NamedTuple):
         Those of the policy where nothing is left to solve; None where something is.
     suspects
         Numbers in the data that look like errors.
+    ordered
+        Whether the rows of the rehearsal are in order of time.
+    rolling
+        What decisions cost in order of time; None where it is not known, or rows are too few.
     """
 
     problem: Problem
@@ -88,6 +93,8 @@ class Question(NamedTuple):
     corrects: bool = False
     parameters: LinearParameters | None = None
     suspects: tuple[Suspect, ...] = ()
+    ordered: bool = False
+    rolling: Rolling | None = None
 
 
 def why_not_centred(cost: Cost, policy: Policy) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -16,6 +17,7 @@ from surefoot.estimators.augmentation import Augmentation
 from surefoot.estimators.data_warnings import ColumnLabel
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.experiment_log import recorded
+from surefoot.estimators.inputs import time_order
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
 from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
@@ -128,7 +130,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
         return self.plan_.names
 
     @recorded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, time: Any = None) -> Self:
         """Learn the preparation and the policy from past pairs.
 
         Parameters
@@ -139,12 +141,19 @@ class PreparedPolicy(Reporting, DecisionMaker):
             Outcomes, shape (rows,) or (rows, products).
         sample_weight
             Non-negative, one per row; a weight of 2 counts as the row twice.
+        time
+            When each row was, dates or numbers, as the model's ``fit`` takes it.
         """
         model, matrix = self._prepared_model(X, sample_weight)
-        if sample_weight is None:
-            model.fit(matrix, y)
-        else:
-            model.fit(matrix, y, sample_weight)
+        known = {} if sample_weight is None else {"sample_weight": sample_weight}
+        when = time_order(time, X)
+        if when is not None and "time" in signature(model.fit).parameters:
+            known["time"] = np.argsort(when)  # the place of each row
+        elif time is not None:
+            raise InvalidInputError(
+                f"time must be None for a model that takes no order, got {type(model).__name__}."
+            )
+        model.fit(matrix, y, **known)
         self.model_ = model
         return self
 

@@ -1,0 +1,174 @@
+"""The question that the ensemble answers: a policy, its honest decisions, and what they may cost."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from surefoot.ambiguity import AmbiguitySet, WassersteinBall
+from surefoot.costs import ConvexPiecewiseCost, Cost
+from surefoot.exceptions import UnsupportedProblemError
+from surefoot.forecasts.centred import Forecasts, Question, why_not_centred
+from surefoot.forecasts.confidence import mean_bound
+from surefoot.forecasts.ensemble import Ensemble
+from surefoot.forecasts.rolling import Rolling, rolling
+from surefoot.forecasts.rows import Rows
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear, LinearParameters, Policy
+from surefoot.policies.features import Select
+from surefoot.problem import Problem, affine_forms, column_spread, form_policies
+from surefoot.typing import BoolArray, FloatArray, IntArray
+
+CONFIDENCE = 0.95
+
+
+def ensembled(
+    cost: Cost,
+    policy: Policy,
+    ball: AmbiguitySet,
+    ensemble: Ensemble,
+    rows: Empirical,
+    seed: int,
+    when: IntArray | None = None,
+) -> Question:
+    """Return the question that the ensemble itself answers: only its worst case is asked for.
+
+    The policy is the ensemble plus a linear correction, which is zero until a stream learns it. The
+    nominal holds the honest decisions as offsets. Outcomes may move: a radius of one moves them by
+    one standard deviation. ``when`` is the order of the rows in time, None where that is not known.
+    """
+    reason = why_not_centred(cost, policy)
+    if reason is None and not isinstance(ball, WassersteinBall):
+        reason = f"it needs a WassersteinBall, got {type(ball).__name__}"
+    if (
+        reason is not None
+        or not isinstance(cost, ConvexPiecewiseCost)
+        or not isinstance(policy, Linear)
+        or not isinstance(ball, WassersteinBall)
+    ):
+        raise UnsupportedProblemError(f"nominal='auto' cannot treat this: {reason}; use nominal=None.")
+    order, _ = rows.distinct_rows()
+    distinct = rows.distinct()
+    frozen = ball.frozen_columns(rows.n_columns, rows.names)
+    made = [
+        ensemble.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen)
+        for j, pieces in enumerate(cost.pieces(rows.n_products))
+    ]
+    decided = np.full(distinct.outcomes.shape, np.nan)
+    for j, one in enumerate(made):
+        decided[one.kept, j] = one.decisions
+    kept = np.flatnonzero(np.isfinite(decided).all(axis=1))
+    nominal = Empirical(
+        distinct.contexts[kept], distinct.outcomes[kept], distinct.masses[kept], names=rows.names,
+        offsets=decided[kept],
+    )  # fmt: skip
+    features = Select(tuple(np.flatnonzero(~frozen).tolist())) if frozen.any() else None
+    stacks = Forecasts(tuple(one.stack for one in made))
+    free = ball if features is None else ball.on_columns(np.flatnonzero(~frozen))
+    if not math.isfinite(free.outcome_cost) and policy.decisions is None:
+        spread = float(column_spread(nominal.outcomes, nominal.weights).mean())
+        free = replace(free, outcome_cost=spread**-free.order if spread > 0.0 else 1.0)
+    problem = Problem(cost, replace(policy, offset=stacks, features=features), nominal, free.at(0.0))
+    size = rows.n_columns if features is None else max(int((~frozen).sum()), 1)
+    parameters = LinearParameters(np.zeros((size, rows.n_products)), np.zeros(rows.n_products))
+    suspects = tuple(
+        suspect._replace(row=int(order[suspect.row]), column=_column(suspect.column, j, rows))
+        for j, one in enumerate(made)
+        for suspect in one.suspects
+        if j == 0 or suspect.column == "outcome"
+    )
+    rolled = None
+    if when is not None:
+        clean = ~np.isin(when, [suspect.row for suspect in suspects]) & (rows.weights[when] > 0.0)
+        rolled = _rolled(cost, policy, ensemble, rows.take(when[clean]), seed, frozen)
+    return Question(problem, problem, parameters=parameters, suspects=suspects, rolling=rolled)
+
+
+def _rolled(
+    cost: ConvexPiecewiseCost,
+    policy: Linear,
+    ensemble: Ensemble,
+    rows: Empirical,
+    seed: int,
+    frozen: BoolArray,
+) -> Rolling | None:
+    """Return what decisions cost in order of time."""
+
+    def learn(past: Empirical) -> Callable[[FloatArray], FloatArray]:
+        past = past.distinct()
+        forecasts = Forecasts(tuple(
+            ensemble.fit(past.contexts, past.outcomes[:, j], past.masses, pieces, seed, frozen).stack
+            for j, pieces in enumerate(cost.pieces(rows.n_products))
+        ))  # fmt: skip
+        limits = policy.decisions
+        return forecasts if limits is None else lambda contexts: limits.map_into(forecasts(contexts))
+
+    return rolling(rows, learn, cost.evaluate)
+
+
+def _column(column: str, product: int, rows: Empirical) -> str:
+    if column == "outcome":
+        return column if rows.n_products == 1 else f"outcome {product}"
+    return f"column {column}" if rows.names is None else repr(rows.names[int(column)])
+
+
+def rare_rows(problem: Problem) -> float:
+    """Return how many observations are to be expected on the rarer side of the best decision."""
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or no ensemble would decide
+    assert isinstance(problem.nominal, Empirical)
+    shares = []
+    for pieces in problem.cost.pieces(problem.nominal.n_products):
+        up, down = abs(pieces.slopes[0]), abs(pieces.slopes[-1])
+        shares.append(min(up, down) / (up + down))
+    return min(shares) * observations(problem.nominal)
+
+
+def cost_bound(problem: Problem, rolled: Rolling | None = None) -> float:
+    """Return the 95 % confidence bound of the mean cost of honest decisions.
+
+    In order of time it is at least the prediction bound for the next block.
+    """
+    nominal, limits = problem.nominal, problem.policy.decisions
+    assert isinstance(nominal, Empirical)  # honest decisions of rows
+    assert nominal.offsets is not None
+    decided = nominal.offsets if limits is None else limits.map_into(nominal.offsets)
+    costs = problem.cost.evaluate(decided, nominal.outcomes)
+    bound = mean_bound(costs, nominal.weights, CONFIDENCE, observations(nominal))
+    return bound if rolled is None else max(bound, rolled.bound(CONFIDENCE))
+
+
+def observations(rows: Empirical) -> float:
+    """Return how many observations rows stand for: their masses where those count repetitions."""
+    if Rows.of(rows.contexts, rows.outcomes[:, 0], rows.masses).units:
+        return float(rows.masses.sum())
+    return 1.0 / float(rows.weights @ rows.weights)
+
+
+def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None = None) -> float:
+    """Return the radius at which the worst case is the 95 % confidence bound of the mean cost.
+
+    It is zero where nothing may move: outcomes stay where decisions have limits.
+    """
+    if not math.isfinite(problem.ball.outcome_cost):
+        return 0.0
+    bound = cost_bound(problem, rolled)
+    low, high = 0.0, 1e-3
+
+    def worst(radius: float) -> float:
+        forms = affine_forms(problem.at_radius(radius))
+        policies = form_policies(forms, parameters)
+        return sum(
+            (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
+            for form, policy in zip(forms, policies, strict=True)
+        )
+
+    if bound <= worst(0.0) * (1.0 + 1e-12):
+        return 0.0
+    while worst(high) < bound and high < 1e3:
+        low, high = high, 2.0 * high
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if worst(middle) < bound else (low, middle)
+    return high
