@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test lint bench attack docs reproduce clean
 
 help:
-	@echo "make demo   fit robust and plain policies on bundled data, print a table, write a picture"
+	@echo "make demo   fit robust and plain policies on bundled data, print a table, write a picture and a report"
 	@echo "make test   run every test"
 	@echo "make lint   style, types and import layers"
 	@echo "make bench  rerun the benchmarks (minutes to hours; results go to benchmarks/results)"

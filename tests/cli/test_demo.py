@@ -42,7 +42,7 @@ def test_the_table_shows_every_product_and_the_totals(rows):
     for row in rows:
         assert f"{row.robust:.2f}" in text
         assert row.product in text
-    assert f"{sum(row.robust for row in rows):.2f}" in text.splitlines()[-1]
+    assert f"{sum(row.robust for row in rows):.2f}" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -69,4 +69,29 @@ def test_without_matplotlib_the_message_names_the_install_command(monkeypatch, t
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[cli\]"'):
-        demo.run_demo(tmp_path / "demo.png", days=60)
+        demo.run_demo(tmp_path / "demo.png", tmp_path / "demo.html", days=60)
+
+
+def test_rows_above_their_bound_are_marked_and_explained():
+    sound = demo.DemoRow("lamb", 3.0, 2.0, 1.0, 1.5)
+    above = demo.DemoRow("koefte", 3.0, 2.0, 1.0, 0.5)
+    lines = demo.table([sound, above], 60).splitlines()
+    marked = [line for line in lines if line.endswith("*")]
+    assert [line.split()[0] for line in marked] == ["koefte"]
+    assert lines[-3].startswith("* cost above its bound: the bound takes new days as draws")
+    assert "*" not in demo.table([sound], 60)
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_report_is_about_the_last_days_in_order(data, tmp_path):
+    demo.write_page_on(data, tmp_path / "demo.html")
+    text = (tmp_path / "demo.html").read_text()
+    assert "How much steak to order" in text
+    assert "5 windows in order of time: learn from 120 rows, judge on the next 33" in text
+    assert "On 165 days not seen before" in text
+
+
+@pytest.mark.parametrize("report", ["r.pdf", "no/r.html"])
+def test_pages_that_cannot_be_written_are_refused_first(tmp_path, report):
+    with pytest.raises(InvalidInputError, match="^--report must"):
+        demo.run_demo(tmp_path / "demo.png", tmp_path / report, days=60)

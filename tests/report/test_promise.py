@@ -6,9 +6,9 @@ import pytest
 import surefoot
 from surefoot import Contamination, RobustNewsvendor, RobustPolicy
 from surefoot.costs import Newsvendor
-from surefoot.estimators.guarantees import Guarantee
+from surefoot.estimators.guarantees import SHIFTS, Guarantee
 from surefoot.report.origin import Origin
-from surefoot.report.promise import SHIFTS, adversary_of_columns, promise_of
+from surefoot.report.promise import adversary_of_columns, promise_of
 from surefoot.report.rows import ReportRows
 
 

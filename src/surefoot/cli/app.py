@@ -381,10 +381,13 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="PICTURE", help="Where the picture goes.")
     ] = Path("demo.png"),
+    report: Annotated[
+        Path, typer.Option(metavar="PAGE", help="Where the report on one ingredient goes.")
+    ] = Path("demo.html"),
     days: Annotated[int, typer.Option(metavar="N", help="Days to learn from in the table.")] = 60,
 ) -> None:
-    """Order for a restaurant: a table of costs and a picture, from data that come along."""
-    _load("demo").run_demo(out, days=days)
+    """Order for a restaurant: a table, a picture and a report, from data that come along."""
+    _load("demo").run_demo(out, report, days=days)
 
 
 @app.command(cls=Command)

@@ -6,9 +6,8 @@ from typing import Any
 from surefoot.cli.fit import show_strength
 from surefoot.cli.model_table import load_model, robust_part
 from surefoot.cli.screen import Screen
-from surefoot.estimators.guarantees import decides
+from surefoot.estimators.guarantees import SHIFT, decides
 from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.report.promise import SHIFT
 
 
 def run(model: Path, *, screen: Screen) -> None:

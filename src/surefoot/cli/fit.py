@@ -1,5 +1,6 @@
 """``surefoot fit``: learn how much to order from a table, and keep it in a file."""
 
+import importlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +12,16 @@ import polars as pl
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model, stated_of
 from surefoot.cli.options import Roles
-from surefoot.cli.reporting import origin_of, write_and_say
 from surefoot.cli.screen import Screen, listed_columns, show_table
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
-from surefoot.estimators.guarantees import decides, guarantee_of
+from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
 from surefoot.io.writing import check_target
 from surefoot.random import rng_for
-from surefoot.report.promise import SHIFTS
-from surefoot.report.write import SUFFIXES
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer
 
@@ -54,7 +52,7 @@ def run(
     check_integer("--seed", seed, at_least=0)
     check_target(out)
     if report is not None:
-        check_target(report, SUFFIXES, "--report")
+        check_target(report, (".html", ".htm"), "--report")
     table = read_for_outcome(data, roles, reading, screen)
     X, y = table.split(roles.outcome)
     if len(table) < FEWEST_ROWS:
@@ -80,8 +78,10 @@ def run(
     _show(policy, about, out, screen)
     found = _found(policy, about, out, table, screen)
     if report is not None:
-        origin = origin_of(data, table, economics=about.economics, command=command)
-        found["report"] = write_and_say(policy, X, y, report, roles, origin, screen)
+        # Not at the top: most fits write no report.
+        reporting = importlib.import_module("surefoot.cli.reporting")
+        origin = reporting.origin_of(data, table, economics=about.economics, command=command)
+        found["report"] = reporting.write_and_say(policy, X, y, report, roles, origin, screen)
     screen.result(found)
 
 

@@ -13,6 +13,10 @@ from surefoot.nominals import Empirical
 
 # A confidence bound needs so many rows on the rarer side of the best decision.
 LEAST_RARE = 5
+# Shifts that are stated beside a bound, in standard deviations of the outcome, and the one that
+# sentences speak of.
+SHIFTS = tuple(round(0.1 * k, 1) for k in range(11))
+SHIFT = 0.3
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from surefoot.estimators.data_warnings import (
 )
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.experiment_log import recorded
-from surefoot.estimators.guarantees import guarantee_of
+from surefoot.estimators.guarantees import SHIFT, guarantee_of
 from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint, time_order
 from surefoot.estimators.model_file import save_model
 from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
@@ -156,7 +156,7 @@ class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
             "not seen. Nothing is left to solve."
         )
 
-    def guarantee(self, shift: float = 0.3) -> str:
+    def guarantee(self, shift: float = SHIFT) -> str:
         """Return what new days may cost, in one sentence; see the page on automatic decisions.
 
         The first figure is a confidence bound for the mean cost of decisions on rows that their

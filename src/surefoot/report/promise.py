@@ -10,15 +10,12 @@ import numpy as np
 from surefoot.ambiguity import WassersteinBall
 from surefoot.diagnostics import price_of_robustness
 from surefoot.estimators import RobustEstimator
-from surefoot.estimators.guarantees import Guarantee, decides, guarantee_of
+from surefoot.estimators.guarantees import SHIFT, SHIFTS, Guarantee, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, SurefootError
 from surefoot.report.origin import Origin
 from surefoot.report.rows import ReportRows
 
-SHIFTS = tuple(round(0.1 * k, 1) for k in range(11))
-# The shift of which the sentence speaks, as in ``guarantee()``.
-SHIFT = 0.3
 DRAWS = (
     "The bound takes new rows as draws like those learned from. Rows in order of time, with seasons, "
     "trends and changes, are not, and then it may fail."

@@ -17,6 +17,7 @@ from surefoot.estimators.augmentation import Augmentation
 from surefoot.estimators.data_warnings import ColumnLabel
 from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.experiment_log import recorded
+from surefoot.estimators.guarantees import SHIFT
 from surefoot.estimators.inputs import time_order
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
@@ -295,7 +296,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
         """Numbers of the fit that look like errors, by the columns of X and as written there."""
         return self._robust("suspects_").suspects_
 
-    def guarantee(self, shift: float = 0.3) -> str:
+    def guarantee(self, shift: float = SHIFT) -> str:
         """Return what new days may cost, in one sentence; see ``RobustNewsvendor.guarantee``."""
         return self._robust("guarantee").guarantee(shift)
 
