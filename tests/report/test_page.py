@@ -114,7 +114,7 @@ def test_every_line_has_its_name_and_panels_have_few(facts):
 
 def test_the_guarantee_and_a_cost_above_it_are_said(linear_facts):
     words = "".join(read(page(linear_facts)).words)
-    assert linear_facts.promise.sentence in words
+    assert linear_facts.promise.sentence in words.replace("\xa0", " ")
     low = dataclasses.replace(linear_facts.promise, bound=1e-9)
     assert "lies above the bound" in page(dataclasses.replace(linear_facts, promise=low))
     silent = dataclasses.replace(linear_facts.promise, bound=None, sentence="Nothing is proved: no.")

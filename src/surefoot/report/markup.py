@@ -3,7 +3,7 @@
 import html
 from collections.abc import Iterable, Sequence
 
-SHORT_ROWS = 14
+SHORT_ROWS = 6
 
 
 class Markup(str):
@@ -27,6 +27,15 @@ def element(name: str, *children: str, kind: str = "", **attributes: str) -> Mar
 def escaped(words: str) -> Markup:
     """Return words as markup."""
     return words if isinstance(words, Markup) else Markup(html.escape(words))
+
+
+def tight(words: str) -> str:
+    r"""Return words in which a number and its percent sign stay on one line.
+
+    >>> tight("95 % of them")
+    '95\xa0% of them'
+    """
+    return words.replace(" %", "\xa0%")
 
 
 def joined(parts: Iterable[str]) -> Markup:

@@ -8,7 +8,7 @@ import numpy as np
 from surefoot.report import words
 from surefoot.report.facts import Facts, rows_checksum
 from surefoot.report.judgement import Judgement, judge
-from surefoot.report.markup import Markup, element, escaped, grid, joined
+from surefoot.report.markup import Markup, element, escaped, grid, joined, tight
 from surefoot.report.pictures import WIDE_ROWS, Interval, Line, dots, lines, over_time, swatch
 from surefoot.report.trials import ERROR, MOVES
 from surefoot.version import __version__
@@ -65,13 +65,15 @@ def _headline(facts: Facts, found: Judgement | None, title: str) -> Markup:
     parts = [
         element("h1", title),
         element("p", words.decides_what(facts), kind="lead"),
-        element("p", words.costs_what(facts, found)),
+        element("p", tight(words.costs_what(facts, found))),
     ]
     if found is not None:
         parts.append(_cards(facts, found))
-        parts.append(element("p", words.beside_others(found)))
+        parts.append(element("p", tight(words.beside_others(found))))
     parts.append(
-        element("div", element("b", "What is guaranteed. "), facts.promise.sentence, kind="guarantee")
+        element(
+            "div", element("b", "What is guaranteed. "), tight(facts.promise.sentence), kind="guarantee"
+        )
     )
     above = words.above_bound(facts, found)
     if above is not None:

@@ -110,9 +110,11 @@ def above_bound(facts: Facts, found: Judgement | None) -> str | None:
     cost = facts.own_cost if facts.seen is False else None if found is None else found.ours.cost.value
     if cost is None or cost <= bound:
         return None
+    # Each policy of the trials saw a part of the rows only; the bound is that of one that saw them all.
+    fewer = "" if facts.seen is False else " Besides, the policies judged learned from fewer rows."
     return (
         f"The cost on {facts.each}s not seen before, {amount(cost)}, lies above the bound of "
-        f"{amount(bound)}. {facts.promise.why_above}"
+        f"{amount(bound)}. {facts.promise.why_above}{fewer}"
     )
 
 
