@@ -5,17 +5,19 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import surefoot
-from surefoot import PreparedPolicy, RobustNewsvendor
+from surefoot import Folds, PreparedPolicy, RobustNewsvendor
 from surefoot.baselines import SAA
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.report import facts as module
 from surefoot.report.facts import checked_policy, gather, rows_checksum
 from surefoot.report.origin import Origin
 
+QUICK = {"splits": Folds(2, repeats=1)}
+
 
 def test_rows_of_the_fit_are_known_again_and_others_are_not(linear, linear_facts, data):
     assert linear_facts.seen is True
-    assert gather(linear, data.X_test[:30], data.y_test[:30]).seen is False
+    assert gather(linear, data.X_test[:30], data.y_test[:30], **QUICK).seen is False
 
 
 def test_order_does_not_hide_rows_of_the_fit(evil_facts):
@@ -25,8 +27,9 @@ def test_order_does_not_hide_rows_of_the_fit(evil_facts):
 def test_of_a_model_from_a_file_only_its_origin_knows_the_rows(linear, data, tmp_path):
     linear.save(tmp_path / "m.surefoot")
     loaded = surefoot.load(tmp_path / "m.surefoot")
-    assert gather(loaded, data.X, data.y).seen is None
-    assert gather(loaded, data.X, data.y, origin=Origin(fingerprint=linear.fingerprint_)).seen is True
+    assert gather(loaded, data.X, data.y, **QUICK).seen is None
+    known = Origin(fingerprint=linear.fingerprint_)
+    assert gather(loaded, data.X, data.y, origin=known, **QUICK).seen is True
 
 
 def test_own_cost_is_that_of_the_model(linear, linear_facts, data):
@@ -43,7 +46,7 @@ def test_suspects_and_far_contexts_have_names_and_the_users_values(evil_facts):
 
 def test_suspects_in_rows_that_the_model_had_not_seen_are_found_all_the_same(evil_model, evil):
     X, y = evil
-    found = gather(evil_model, X.iloc[:60], y[:60], time="day")
+    found = gather(evil_model, X.iloc[:60], y[:60], **QUICK)
     assert found.seen is False
     assert (7, "outcome") in {(one.row, one.column) for one in found.suspects}
 
@@ -60,7 +63,7 @@ def test_gaps_and_levels_are_counted():
     rng = np.random.default_rng(0)
     X = [[None if k % 7 == 0 else float(k), f"level {k % 6}"] for k in range(42)]
     y = rng.normal(10.0, 1.0, 42)
-    found = gather(PreparedPolicy(RobustNewsvendor(radius=0.1)).fit(X, y), X, y)
+    found = gather(PreparedPolicy(RobustNewsvendor(radius=0.1)).fit(X, y), X, y, **QUICK)
     assert found.columns[0].gaps == 6
     assert found.columns[1].holds.endswith("and 2 more")
     assert found.columns[1].name == "column 1"
@@ -68,9 +71,9 @@ def test_gaps_and_levels_are_counted():
 
 def test_of_many_rows_some_are_judged(linear, data, monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 40)
-    found = gather(linear, data.X, data.y)
+    found = gather(linear, data.X, data.y, **QUICK)
     assert len(found.judged) == 40
-    newest = gather(linear, data.X, data.y, time=np.arange(60.0))
+    newest = gather(linear, data.X, data.y, time=np.arange(60.0), **QUICK)
     assert newest.judged.places.tolist() == list(range(20, 60))
 
 
@@ -83,9 +86,9 @@ def test_what_is_needed_to_repeat_it_is_there(linear_facts):
 
 
 def test_the_checksum_depends_on_the_rows_alone(linear, linear_facts, data):
-    again = gather(linear, data.X, data.y, time=np.arange(60.0)[::-1])
+    again = gather(linear, data.X, data.y, time=np.arange(60.0)[::-1], **QUICK)
     assert rows_checksum(again) == rows_checksum(linear_facts)
-    other = gather(linear, data.X, data.y + 1e-9)
+    other = gather(linear, data.X, data.y + 1e-9, **QUICK)
     assert rows_checksum(other) != rows_checksum(linear_facts)
 
 

@@ -5,15 +5,17 @@ import pandas as pd
 import pytest
 
 import surefoot
-from surefoot import PreparedPolicy, RobustNewsvendor, RobustPolicy, WassersteinBall
+from surefoot import Folds, PreparedPolicy, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.report import write_report
 
+QUICK = {"splits": Folds(2, repeats=1)}
+
 
 def test_the_method_and_the_function_write_the_same_bytes(linear, data, tmp_path):
-    one = linear.report(data.X, data.y, tmp_path / "one.html")
-    two = surefoot.write_report(linear, data.X, data.y, str(tmp_path / "two.html"))
+    one = linear.report(data.X, data.y, tmp_path / "one.html", **QUICK)
+    two = surefoot.write_report(linear, data.X, data.y, str(tmp_path / "two.html"), **QUICK)
     assert one == tmp_path / "one.html"
     assert one.read_bytes() == two.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.html", "two.html"]
@@ -23,14 +25,14 @@ def test_every_estimator_has_the_method(data, tmp_path):
     frame = pd.DataFrame(data.X, columns=list("abcd"))
     policy = RobustPolicy(Newsvendor(1.0, 0.2), ball=WassersteinBall(0.1, frozen=("a",)))
     for k, model in enumerate((policy, PreparedPolicy(RobustNewsvendor(radius=0.1, frozen=("b",))))):
-        path = model.fit(frame, data.y).report(frame, data.y, tmp_path / f"{k}.html")
+        path = model.fit(frame, data.y).report(frame, data.y, tmp_path / f"{k}.html", **QUICK)
         assert "How much to order" in path.read_text()
 
 
 def test_several_products_have_a_page(data, tmp_path):
     y = np.column_stack([data.y, 2.0 * data.y])
     model = RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, y)
-    text = model.report(data.X, y, tmp_path / "two.html").read_text()
+    text = model.report(data.X, y, tmp_path / "two.html", **QUICK).read_text()
     assert "product 1" in text
 
 
@@ -40,7 +42,7 @@ def test_an_older_file_is_replaced_and_kept_if_something_fails(linear, data, tmp
     with pytest.raises(InvalidInputError):
         linear.report(data.X, data.y[1:], path)
     assert path.read_text() == "old"
-    linear.report(data.X, data.y, path)
+    linear.report(data.X, data.y, path, **QUICK)
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
@@ -66,7 +68,7 @@ def test_a_folder_that_cannot_be_written_is_named(linear, data, monkeypatch, tmp
     with pytest.raises(
         InvalidInputError, match="must be a file that can be written, got Permission denied"
     ):
-        write_report(linear, data.X, data.y, tmp_path / "r.html")
+        write_report(linear, data.X, data.y, tmp_path / "r.html", **QUICK)
     assert list(tmp_path.iterdir()) == []
 
 
