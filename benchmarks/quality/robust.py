@@ -1,18 +1,19 @@
 """The default under dirty data and shifted contexts, and how often its guarantee holds.
 
-python -m benchmarks.quality.robust            all three (an hour on two cores)
-python -m benchmarks.quality.robust dirty|shift|guarantee [repeats]
+python -m benchmarks.quality.robust            all of them (an hour on two cores)
+python -m benchmarks.quality.robust dirty|shift|guarantee|order [repeats]
 """
 
 import sys
 import warnings
+from itertools import product
 
 import numpy as np
 
 from benchmarks.machine import write_csv
 from surefoot import RobustNewsvendor
 from surefoot.baselines import ERM, SAA
-from surefoot.datasets import synthetic
+from surefoot.datasets import load_yaz, synthetic
 from surefoot.random import rng_for
 
 B, H = 1.0, 0.2
@@ -128,10 +129,39 @@ def guarantee(repeats):
     write_csv("quality_guarantee", rows)
 
 
+def order(windows):
+    """How often bounds hold for the next days of the restaurant, which are not draws."""
+    data, rows = load_yaz(drop_closed=True), []
+    for n, timed in product((20, 60, 200), (False, True)):
+        starts = np.linspace(0, len(data.dates) - n - 100, windows).astype(int)
+        found = [
+            _next_days(data.contexts[start:], data.product(dish)[start:], n, timed)
+            for dish in data.products
+            for start in starts
+        ]
+        block, hundred, ratio = np.array(found).T
+        rows.append({
+            "rows": n, "time": "given" if timed else "not given", "held, next block": f"{block.mean():.2f}",
+            "held, next 100": f"{hundred.mean():.2f}", "bound over cost of 100, median":
+            f"{np.median(ratio):.2f}", "fits": len(found),
+        })  # fmt: skip
+        print(rows[-1], flush=True)
+    write_csv("quality_order", rows)
+
+
+def _next_days(X, y, n, timed):
+    """Return whether the bound held for the next block and the next hundred days, and how wide it was."""
+    model = RobustNewsvendor(15.0, 10.0).fit(X[:n], y[:n], time=np.arange(n) if timed else None)
+    bound, ahead = model.certificate_.upper, n + n // 5
+    cost = model.cost(X[n : n + 100], y[n : n + 100])
+    return bound >= model.cost(X[n:ahead], y[n:ahead]), bound >= cost, bound / cost
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    chosen = sys.argv[1:2] or ["dirty", "shift", "guarantee"]
-    repeats = int(sys.argv[2]) if len(sys.argv) > 2 else {"dirty": 5, "shift": 20, "guarantee": 200}
+    usual = {"dirty": 5, "shift": 20, "guarantee": 200, "order": 10}
+    chosen = sys.argv[1:2] or list(usual)
+    repeats = int(sys.argv[2]) if len(sys.argv) > 2 else usual
     for name in chosen:
-        run = {"dirty": dirty, "shift": shift, "guarantee": guarantee}[name]
+        run = {"dirty": dirty, "shift": shift, "guarantee": guarantee, "order": order}[name]
         run(repeats if isinstance(repeats, int) else repeats[name])

@@ -1,6 +1,7 @@
 """Real tasks: contexts and outcomes as numbers, in time order where there is time.
 
-Half of the tasks were for design; the others were looked at once, when the design was final.
+Some tasks were for design; the others were looked at once, when the design was final. The twelve from
+``chicago`` to ``diabetes`` judged an earlier design and then joined those for design.
 """
 
 from dataclasses import dataclass
@@ -218,13 +219,96 @@ def diabetes():
     return Task("diabetes", X, y, False)
 
 
+def avocado():
+    d = _r("causaldata", "avocado").sort_values("Date", ignore_index=True)
+    angle = 2 * np.pi * pd.to_datetime(d.Date).dt.dayofyear / 365.25
+    volume = d.TotalVolume / 1e6
+    frame = pd.DataFrame({"price": d.AveragePrice, "sin": np.sin(angle), "cos": np.cos(angle)})
+    return _task("avocado", frame.join(_lags(volume, (1, 2))), volume, True)
+
+
+def _monthly(package: str, name: str, column: str):
+    d = _r(package, name)
+    month = pd.Series(np.arange(len(d)) % 12).astype(str)
+    frame = _lags(d[column], (1, 2, 12)).assign(month=month)
+    return _task(name, frame, d[column], True)
+
+
+def drinks():
+    return _monthly("modeldata", "drinks", "S4248SM144NCEN")
+
+
+def a10():
+    return _monthly("fpp2", "a10", "value")
+
+
+def auscafe():
+    return _monthly("fpp2", "auscafe", "value")
+
+
+def calls():
+    d = _r("fpp2", "calls")
+    day, week = 169, 845  # five minutes apart, while the bank is open
+    part = np.arange(len(d)) % day / day
+    frame = pd.DataFrame({
+        **{f"s{k}": np.sin(np.pi * k * part) for k in (1, 2, 3, 4)},
+        "day": pd.Series(np.arange(len(d)) // day % 5).astype(str),
+    }).join(_lags(d.x, (day, week)))  # fmt: skip
+    return _task("calls", frame, d.x, True)
+
+
+def elecdemand():
+    d = _r("fpp2", "elecdemand")
+    hour = np.arange(len(d)) % 48 / 2
+    frame = pd.DataFrame({
+        "work": d.WorkDay, "temp": d.Temperature,
+        **{f"s{k}": np.sin(2 * np.pi * k * hour / 24) for k in (1, 2, 3)},
+        **{f"c{k}": np.cos(2 * np.pi * k * hour / 24) for k in (1, 2, 3)},
+    }).join(_lags(d.Demand, (48, 336)))  # fmt: skip
+    return _task("elecdemand", frame, d.Demand, True)
+
+
+def hotel_rates():
+    d = _r("modeldata", "hotel_rates").sort_values("arrival_date", kind="stable", ignore_index=True)
+    frame = d[["lead_time", "stays_in_weekend_nights", "stays_in_week_nights", "adults", "children",
+               "total_of_special_requests", "historical_adr", "reserved_room_type", "customer_type",
+               "market_segment"]]  # fmt: skip
+    return _task("hotel_rates", frame, d.avg_price_per_room, True)
+
+
+def auto():
+    d = _csv("ISLP", "data", "Auto.csv")
+    numbers = d.drop(columns=["mpg", "name"]).apply(pd.to_numeric, errors="coerce")
+    return _task("auto", numbers.assign(origin=d.origin.astype(str)), d.mpg, False)
+
+
+def hitters():
+    d = _csv("ISLP", "data", "Hitters.csv")
+    return _task("hitters", d.drop(columns="Salary"), d.Salary, False)
+
+
+def credit():
+    d = _csv("ISLP", "data", "Credit.csv")
+    return _task("credit", d.drop(columns=["ID", "Balance"]), d.Balance, False)
+
+
+def houses():
+    d = _r("mosaicData", "SaratogaHouses")
+    return _task("houses", d.drop(columns="price"), d.price / 1000, False)
+
+
+def cars():
+    d = _r("modeldata", "car_prices")
+    return _task("cars", d.drop(columns="Price"), d.Price / 1000, False)
+
+
 DESIGN = (
     elecdaily, pizza_classic, riders, walmart_1, taylor, restaurant_steak, concrete, medexp, carseats,
-    ames,
+    ames, chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
+    pizza_veggie, deliveries, boston, wage, diabetes,
 )  # fmt: skip
 JUDGE = (
-    chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
-    pizza_veggie, deliveries, boston, wage, diabetes,
+    avocado, drinks, a10, auscafe, calls, elecdemand, hotel_rates, auto, hitters, credit, houses, cars
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import typer
 from surefoot.cli.arguments import (
     AsJson,
     Backorder,
+    By,
     Categories,
     Cost,
     Data,
@@ -81,6 +82,7 @@ def fit(
     data: Data,
     outcome: Outcome,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes.")],
+    by: By = None,
     time: Time = None,
     backorder: Backorder = None,
     holding: Holding = None,
@@ -110,12 +112,14 @@ def fit(
     """Learn how much to order from a table, and keep it in a file.
 
     Every column but the outcome is context: numbers, text, dates and gaps. The screen says what each
-    was read as.
+    was read as. With --by, one policy is learned for each series; FILE then ends in .parquet.
     """
     economics = Economics(
         backorder=backorder, holding=holding, price=price, cost=cost, salvage=salvage, goodwill=goodwill
     )
-    roles = Roles(outcome=outcome, time=time, categories=categories or (), ignore=ignore or ())
+    roles = Roles(
+        outcome=outcome, time=time, categories=categories or (), ignore=ignore or (), by=by or ()
+    )
     economics.costs()  # a mistake that needs no data is found before anything slow is loaded
     reading = _reading(
         encoding=encoding, separator=separator, decimal=decimal, dates=dates, sheet=sheet, gaps=gaps,

@@ -2,15 +2,18 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from surefoot.cli.model_table import load_model, needed_columns
+from surefoot.cli import panel
+from surefoot.cli.model_table import is_panel, load_model, needed_columns
 from surefoot.cli.screen import Screen, show_table
+from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import DATE, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target, replaced
@@ -33,16 +36,14 @@ def run(
     """Load, read, decide, and write the orders beside what names their rows."""
     if out is not None:
         check_target(out, SUFFIXES)
-    policy, about = load_model(model)
-    needed = needed_columns(policy, about, model)
+    decide, needed, outcome, series = _policy(model, screen)
     table = read_known(data, needed, reading)
-    outcome = about.outcome if about is not None else None
     for name in keep:
         table.column(name)
     with screen.working("Deciding ..."):
-        orders = policy.predict(table.frame.select(column.name for column in needed))
+        orders = decide(table.frame.select(column.name for column in needed))
     orders = _usable(np.asarray(orders, dtype=np.float64), whole, screen)
-    names = row_names(table, keep, outcome)
+    names = row_names(table, [*series, *keep], outcome)
     frame = _with_orders(table, names, orders)
     if screen.as_json:
         screen.result({"model": str(model), "rows": len(table), "orders": frame.to_dicts()})
@@ -55,10 +56,24 @@ def run(
     if not screen.as_json:
         show_table(screen, table, columns=False)
         beside = f", beside {', '.join(names)}" if names else ""
+        made = orders[np.isfinite(orders)]
         screen.say(
-            f"{len(orders):,} orders from {orders.min():g} to {orders.max():g}, {orders.mean():.4g} on "
+            f"{len(made):,} orders from {made.min():g} to {made.max():g}, {made.mean():.4g} on "
             f"average: column {frame.columns[-1]!r} of {out}{beside}."
         )
+
+
+def _policy(
+    model: Path, screen: Screen
+) -> tuple[Callable[[pl.DataFrame], FloatArray], Sequence[FileColumn], str | None, Sequence[str]]:
+    """Return what decides, the columns that it needs, the outcome, and columns that name a series."""
+    if is_panel(model):
+        policies, needed = panel.load(model)
+        columns, decide = policies.columns, partial(panel.orders, policies, screen=screen)
+        return decide, needed, columns.outcome, columns.by
+    policy, about = load_model(model)
+    outcome = about.outcome if about is not None else None
+    return policy.predict, needed_columns(policy, about, model), outcome, ()
 
 
 def read_known(
@@ -82,6 +97,8 @@ def row_names(table: TableFile, keep: Sequence[str], outcome: str | None) -> lis
 
 
 def _usable(orders: FloatArray, whole: bool, screen: Screen) -> FloatArray:
+    if not np.isfinite(orders).any():
+        raise InvalidInputError("data must have rows of a series with a policy, got none.")
     negative = int((orders < 0).sum())
     if negative:
         screen.note(
@@ -98,7 +115,7 @@ def _with_orders(table: TableFile, names: list[str], orders: FloatArray) -> pl.D
     frame = table.cells.select(names)
     if not names:
         frame = pl.DataFrame({table.unit: table.lines})
-    return frame.with_columns(pl.Series(label, orders))
+    return frame.with_columns(pl.Series(label, orders, nan_to_null=True))
 
 
 def _csv(frame: pl.DataFrame, table: TableFile) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.cli import panel
 from surefoot.cli.decide import read_known
-from surefoot.cli.model_table import ModelTable, load_model, needed_columns, robust_part
+from surefoot.cli.model_table import ModelTable, is_panel, load_model, needed_columns, robust_part
 from surefoot.cli.screen import Screen, show_table
 from surefoot.comparison import paired_interval
 from surefoot.costs import Newsvendor
@@ -24,6 +25,9 @@ def run(
     model: Path, data: str, *, outcome: str | None = None, reading: Reading, screen: Screen
 ) -> None:
     """Load, read, decide, and set the orders against what happened."""
+    if is_panel(model):
+        panel.evaluate(model, data, outcome=outcome, reading=reading, screen=screen)
+        return
     policy, about = load_model(model)
     cost = robust_part(policy).problem_.cost
     if not isinstance(cost, Newsvendor) or robust_part(policy).n_outcomes != 1:

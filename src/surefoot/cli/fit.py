@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from surefoot.cli import panel
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model, stated_of
 from surefoot.cli.options import Roles
@@ -50,10 +51,16 @@ def run(
     backorder, holding = economics.costs()
     chosen = _radius(radius)
     check_integer("--seed", seed, at_least=0)
+    if roles.by:
+        panel.check_by(roles.by, out, report)
     check_target(out)
     if report is not None:
         check_target(report, (".html", ".htm"), "--report")
     table = read_for_outcome(data, roles, reading, screen)
+    if roles.by:
+        table.outcomes(roles.outcome)
+        panel.fit(table, out, roles=roles, economics=economics, radius=chosen, seed=seed, screen=screen)
+        return
     X, y = table.split(roles.outcome)
     if len(table) < FEWEST_ROWS:
         raise InvalidInputError(
@@ -89,10 +96,15 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
     """Read a table to learn from: outcomes are numbers, and time runs forward if it is named."""
     time = [] if roles.time is None else [roles.time]
     _refuse_two_roles(
-        {"--outcome": [roles.outcome], "--time": time, "--ignore": roles.ignore},
+        {"--outcome": [roles.outcome], "--time": time, "--ignore": roles.ignore, "--by": roles.by},
         {"--outcome": [roles.outcome], "--categories": roles.categories, "--ignore": roles.ignore},
     )
     known = [FileColumn(name, CATEGORY, "as told") for name in roles.categories]
+    known += [
+        FileColumn(name, CATEGORY, "names the series")
+        for name in roles.by
+        if name not in roles.categories
+    ]
     known.append(FileColumn(roles.outcome, NUMBER, "the outcome"))
     known += [FileColumn(name, DATE, "the order of time") for name in time]
     table = read_file(data, reading, known=known, ignore=roles.ignore)

@@ -12,6 +12,8 @@ from surefoot.exceptions import InvalidInputError, ModelFileError
 from surefoot.io import FileColumn, read_archive, write_archive
 
 _SECTION = "table"
+# What the first bytes of a table of policies say.
+_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,21 @@ def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:
     write_archive(path, {**header, _SECTION: asdict(table)}, arrays)
 
 
+def is_panel(path: Path) -> bool:
+    """Whether a file holds a policy for each of many series."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False  # whoever reads it says what is wrong
+
+
 def load_model(path: Path) -> tuple[Any, ModelTable | None]:
     """Return the fitted model of a file, and its table; a model saved from Python has none."""
+    if is_panel(path):
+        raise InvalidInputError(
+            f"{path} must be one model, got a policy for each of many series: take decide or evaluate."
+        )
     model = load(path)
     section = read_archive(path)[0].get(_SECTION)
     if section is None:

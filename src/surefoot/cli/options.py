@@ -19,12 +19,15 @@ class Roles:
         Columns of numbers that are names, such as a store's.
     ignore
         Columns to leave out.
+    by
+        Columns that name a series; one policy is fitted for each. Empty is one policy for all rows.
     """
 
     outcome: str
     time: str | None = None
     categories: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    by: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

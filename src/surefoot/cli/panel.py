@@ -1,0 +1,126 @@
+"""``--by``: one policy for each series of a table, such as each product in each shop."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from surefoot.cli.economics import Economics
+from surefoot.cli.model_table import needed_columns
+from surefoot.cli.options import Roles
+from surefoot.cli.screen import Screen, show_table
+from surefoot.estimators import RobustNewsvendor
+from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.io.table_columns import CATEGORY, NUMBER, FileColumn
+from surefoot.io.table_file import Reading, TableFile, read_file
+from surefoot.io.writing import check_target
+from surefoot.panels import PolicyTable, fit_many
+from surefoot.panels.records import FAILED, FITTED
+from surefoot.typing import FloatArray
+
+SUFFIXES = (".parquet",)
+# Series without a policy that are named with their reason.
+NAMED = 5
+
+
+def fit(
+    table: TableFile,
+    out: Path,
+    *,
+    roles: Roles,
+    economics: Economics,
+    radius: float | str,
+    seed: int,
+    screen: Screen,
+) -> None:
+    """Fit one policy for each series, save them, and say what was done."""
+    backorder, holding = economics.costs()
+    show_table(screen, table)
+    screen.say(economics.sentence())
+    dropped = [column.name for column in table.columns if column.kind == "ignored"]
+    frame = table.frame.drop(dropped, strict=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of single series: in the summary
+        policies = fit_many(
+            frame, list(roles.by), roles.outcome, time=roles.time, random_state=seed,
+            model=RobustNewsvendor(backorder, holding, radius=radius),
+            progress=not screen.as_json,
+        )  # fmt: skip
+    fitted = [record for record in policies.records if record.status == FITTED]
+    if not fitted:
+        raise InvalidInputError(
+            f"--by must name series of which one can be fitted, got {len(policies):,} of which none "
+            f"can: {policies.records[0].reason}"
+        )
+    policies.save(out)
+    _show(policies, len(fitted), out, screen)
+    summary = {record.key: record for record in policies.records}
+    screen.result({
+        "model": str(out), "by": list(roles.by), "series": len(policies), "fitted": len(fitted),
+        "failed": {", ".join(key): r.reason for key, r in summary.items() if r.status == FAILED},
+    })  # fmt: skip
+
+
+def _show(policies: PolicyTable, fitted: int, out: Path, screen: Screen) -> None:
+    screen.say(f"Wrote {out}: {fitted:,} policies, one for each {', '.join(policies.columns.by)}.")
+    failed = [record for record in policies.records if record.status == FAILED]
+    for record in failed[:NAMED]:
+        screen.note(f"{', '.join(record.key)} has no policy: {record.reason}")
+    if len(failed) > NAMED:
+        screen.note(f"And {len(failed) - NAMED:,} more have none.")
+    screen.say(f"Next: surefoot decide {out} NEW_ROWS.csv")
+
+
+def load(path: Path) -> tuple[PolicyTable, tuple[FileColumn, ...]]:
+    """Return the policies of a file, and the columns that deciding needs, keys first."""
+    policies = PolicyTable.load(path)
+    fitted = next((record.key for record in policies.records if record.status == FITTED), None)
+    if fitted is None:
+        raise InvalidInputError(f"{path} must hold a fitted policy, got none.")
+    keys = tuple(FileColumn(name, CATEGORY, "names the series") for name in policies.columns.by)
+    return policies, (*keys, *needed_columns(policies[fitted], None, path))
+
+
+def orders(policies: PolicyTable, frame: pl.DataFrame, screen: Screen) -> FloatArray:
+    """Return an order for each row; a gap where its series has no policy, which is said."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        found = policies.decide(frame)
+    for sentence in dict.fromkeys(str(one.message) for one in caught):
+        screen.note(sentence)
+    return found
+
+
+def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, screen: Screen) -> None:
+    """Say what the orders of all series would have cost on rows with known outcomes."""
+    policies, needed = load(path)
+    name = policies.columns.outcome
+    if outcome not in (None, name):
+        raise InvalidInputError(f"--outcome must be {name!r}, as in the fit, got {outcome!r}.")
+    known = [*needed, FileColumn(name, NUMBER, "the outcome")]
+    table = read_file(data, reading, known=known, only=[column.name for column in known])
+    table.outcomes(name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        cost = policies.cost(table.frame)
+    for sentence in dict.fromkeys(str(one.message) for one in caught):
+        screen.note(sentence)
+    if not np.isfinite(cost):
+        raise InvalidInputError(f"{table.name} must have rows of a series with a policy, got none.")
+    show_table(screen, table, columns=False)
+    screen.say(f"Orders of the series with a policy would have cost {cost:.4g} a row.")
+    screen.result({"model": str(path), "rows": len(table), "outcome": name, "cost": cost})
+
+
+def check_by(by: Sequence[str], out: Path, report: Any) -> None:
+    """Refuse what goes together with no table of policies."""
+    check_target(out, SUFFIXES)
+    if report is not None:
+        raise InvalidInputError(
+            "--report must be left out beside --by, got both: it is about one model."
+        )
+    if len(set(by)) < len(by):
+        raise InvalidInputError(f"--by must name each column once, got {', '.join(by)}.")
