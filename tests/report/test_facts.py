@@ -20,8 +20,9 @@ def test_rows_of_the_fit_are_known_again_and_others_are_not(linear, linear_facts
     assert gather(linear, data.X_test[:30], data.y_test[:30], **QUICK).seen is False
 
 
-def test_order_does_not_hide_rows_of_the_fit(evil_facts):
+def test_order_does_not_hide_rows_of_the_fit(linear, data, evil_facts):
     assert evil_facts.seen is True
+    assert gather(linear, data.X, data.y, time=np.arange(60.0)[::-1], **QUICK).seen is True
 
 
 def test_of_a_model_from_a_file_only_its_origin_knows_the_rows(linear, data, tmp_path):

@@ -42,6 +42,11 @@ def test_runs_of_rows_widen_the_interval_of_rows_that_go_together():
     assert together > 2.0 * alone
 
 
+def test_a_run_of_all_rows_is_all_rows():
+    values = np.random.default_rng(0).normal(size=(12, 1))
+    assert bootstrap_means(values, 12, 0) == pytest.approx(np.full((2000, 1), values.mean()))
+
+
 def test_runs_are_no_longer_than_the_rows():
     assert run_length(3, ordered=True) == 3
     assert run_length(100, ordered=True) == 7
