@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surefoot import PreparedPolicy, RobustNewsvendor
+from surefoot import Folds, PreparedPolicy, RobustNewsvendor
 from surefoot.datasets import synthetic
 from surefoot.exceptions import DataWarning
 from surefoot.report.facts import gather
@@ -53,3 +53,19 @@ def evil_model(evil):
 @pytest.fixture(scope="session")
 def evil_facts(evil_model, evil):
     return gather(evil_model, *evil, outcome=OUTCOME, time="day")
+
+
+def scaled(data, unit):
+    """Facts about outcomes in another unit, whose numbers need more room."""
+    model = RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, unit * data.y)
+    return gather(model, data.X, unit * data.y, splits=Folds(2, repeats=1))
+
+
+@pytest.fixture(scope="session")
+def tiny_facts(data):
+    return scaled(data, 1e-3)
+
+
+@pytest.fixture(scope="session")
+def huge_facts(data):
+    return scaled(data, 1e6)

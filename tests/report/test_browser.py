@@ -64,7 +64,7 @@ def seen(folder, width, *more):
     return json.loads(re.search(r'<pre id="seen">(.*?)</pre>', out, re.DOTALL)[1])
 
 
-@pytest.fixture(scope="module", params=["linear", "evil"])
+@pytest.fixture(scope="module", params=["linear", "evil", "tiny", "huge"])
 def folder(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("browser")
     facts = request.getfixturevalue(f"{request.param}_facts")

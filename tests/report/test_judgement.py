@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from surefoot.costs import MeanCVaR
 from surefoot.report.judgement import LESS, MORE, OPEN, judge
 from surefoot.report.words import above_bound, beside_others, costs_what, decides_what, how_judged
 
@@ -55,6 +56,10 @@ def test_the_saving_is_a_share_of_the_constant_order(linear_facts):
     saving = judge(with_costs(linear_facts, saa=2.0 * ours)).saving
     assert saving.value == pytest.approx(0.5)
     assert saving.low == pytest.approx(saving.high)
+
+
+def test_of_costs_that_may_be_negative_no_share_is_saved(linear_facts):
+    assert judge(dataclasses.replace(linear_facts, cost=MeanCVaR())).saving is None
 
 
 def test_enough_is_counted_and_planned(linear_facts):

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from surefoot.costs import MeanCVaR
 from surefoot.report.markup import Markup, element, grid
 from surefoot.report.page import page
 from surefoot.report.pictures import MOST_LINES
@@ -136,6 +137,20 @@ def test_without_shifts_and_numbers_the_page_says_so(linear_facts):
     trials = dataclasses.replace(linear_facts.trials, methods=methods)
     text = page(dataclasses.replace(linear_facts, promise=promise, trials=trials))
     assert "What a shift would cost is not known" in text
+
+
+def test_decisions_of_another_kind_are_drawn_without_outcomes(linear_facts):
+    assert 'class="outcome"' in page(linear_facts)
+    text = page(dataclasses.replace(linear_facts, cost=MeanCVaR()))
+    assert 'class="outcome"' not in text
+    assert "What to decide on outcome" in text
+
+
+def test_what_was_only_found_is_not_called_a_bound(linear_facts):
+    found = dataclasses.replace(linear_facts.promise, proved=False)
+    text = page(dataclasses.replace(linear_facts, promise=found))
+    assert "worst case found, not proved" in text
+    assert "at most, in the worst case" not in text
 
 
 def test_where_a_suspect_stands_is_said_by_the_lines_of_the_file(evil_facts):

@@ -57,8 +57,8 @@ def pictures():
     days = np.arange("2024-01-01", "2024-07-19", dtype="datetime64[D]")
     entries = [Interval(TRAP, 1.0, 0.5, 1.5), Interval("b", 2.0, float("nan"), float("nan"))]
     return {
-        "days": f"<div>{over_time(values, values + 1.0, days, 0, TRAP)}</div>",
-        "numbers": f"<div>{over_time(values, values + 1.0, None, 0, TRAP)}</div>",
+        "days": f"<div>{over_time(values, values + 1.0, days, TRAP)}</div>",
+        "numbers": f"<div>{over_time(values, values + 1.0, None, TRAP)}</div>",
         "dots": dots(entries, TRAP, zero=True),
         "lines": lines([0.0, 0.5, 1.0], [Line(TRAP, [1.0, 2.0, 3.0], "ours")], TRAP, TRAP),
         "swatch": swatch("outcome"),

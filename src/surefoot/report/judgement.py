@@ -96,8 +96,8 @@ def judge(facts: Facts) -> Judgement | None:
 
 def _saving(facts: Facts, means: np.ndarray) -> Interval | None:
     names = [method.name for method in facts.trials.answered]
-    if "saa" not in names:
-        return None
+    if "saa" not in names or facts.cost.floor(facts.rows.y.shape[1]) < 0.0:
+        return None  # a share of a cost that may be negative says nothing
     k = names.index("saa")
     constant = float(facts.trials.answered[k].costs.mean())
     if not (constant > 0 and (means[:, k] > 0).all()):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from surefoot.costs import ConvexPiecewiseCost, Quadratic
 from surefoot.report import words
 from surefoot.report.facts import Facts, rows_checksum
 from surefoot.report.judgement import Judgement, judge
@@ -85,7 +86,7 @@ def _cards(facts: Facts, found: Judgement) -> Markup:
     cost = found.ours.cost
     cards = [
         (words.amount(cost.value), f"cost a {facts.each}, not seen before ({words.span(cost)})"),
-        (words.amount(facts.decisions.mean()), f"{words.ordered(facts)}ordered on average"),
+        (words.amount(facts.decisions.mean()), words.what_on_average(facts)),
     ]
     if found.saving is not None:
         cards.append((words.percent(found.saving.value), "saved beside the best constant order"))
@@ -162,13 +163,14 @@ def _over_time(facts: Facts) -> Markup:
             facts.rows,
             "the model, which may have learned from the row",
         )
-    together = decisions.shape[1] == rows.y.shape[1]
+    # Orders and demand have one unit; shares of a portfolio and its returns have not.
+    together = isinstance(facts.cost, ConvexPiecewiseCost | Quadratic)
     count = min(decisions.shape[1], SHOWN_PRODUCTS)
     pictures = []
     for j in range(count):
         label = facts.outcome if decisions.shape[1] == 1 else f"{facts.outcome}, product {j}"
-        outcomes = rows.y[:, j] if together else decisions[:, j]
-        pictures.append(over_time(outcomes, decisions[:, j], rows.days, 0, label))
+        outcomes = rows.y[:, j] if together else None
+        pictures.append(over_time(outcomes, decisions[:, j], rows.days, label))
     names = [("decision", "decision")] + ([("outcome", "outcome")] if together else [])
     shown = min(len(rows), WIDE_ROWS)
     caption = (
@@ -226,7 +228,8 @@ def _difference(entry: Interval, verdict: str) -> tuple[str, str, str]:
 def _shifts(facts: Facts, found: Judgement | None) -> Markup:
     pair, promise = [], facts.promise
     if promise.shifts:
-        names = [Line("at most, in the worst case", promise.costs, "worse")]
+        told = "at most, in the worst case" if promise.proved else "worst case found, not proved"
+        names = [Line(told, promise.costs, "worse")]
         if found is not None:
             steady = [found.ours.cost.value] * len(promise.shifts)
             names.append(Line(f"{found.ours.label} on rows not seen, without a shift", steady, "ours"))

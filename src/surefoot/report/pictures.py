@@ -7,7 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.report.svg import Frame, day_ticks, dot, drawing, line, number, padded, path, text, ticks
+from surefoot.report.svg import (
+    Frame,
+    day_ticks,
+    dot,
+    drawing,
+    left_of,
+    line,
+    number,
+    padded,
+    path,
+    text,
+    ticks,
+)
 from surefoot.typing import FloatArray
 
 # A picture half a page wide is as wide as a telephone.
@@ -37,26 +49,28 @@ class Line(NamedTuple):
 
 
 def over_time(
-    outcomes: FloatArray, decisions: FloatArray, days: NDArray[Any] | None, first: int, label: str
+    outcomes: FloatArray | None, decisions: FloatArray, days: NDArray[Any] | None, label: str
 ) -> str:
     """Return decisions as a line and outcomes as dots, newest rows, for paper and for telephones.
 
-    ``first`` is the number of the first row where there are no days.
+    Outcomes of another unit than decisions are None. Without days rows are numbered from zero.
     """
     return "".join(
-        _over_time(outcomes[-rows:], decisions[-rows:], None if days is None else days[-rows:],
-                   first + max(0, len(outcomes) - rows), label, width, kind)
+        _over_time(None if outcomes is None else outcomes[-rows:], decisions[-rows:],
+                   None if days is None else days[-rows:], max(0, len(decisions) - rows), label, width,
+                   kind)
         for width, rows, kind in ((WIDE, WIDE_ROWS, "wide"), (NARROW, NARROW_ROWS, "narrow"))
     )  # fmt: skip
 
 
 def _over_time(
-    outcomes: FloatArray, decisions: FloatArray, days: NDArray[Any] | None, first: int, label: str,
-    width: float, kind: str,
+    outcomes: FloatArray | None, decisions: FloatArray, days: NDArray[Any] | None, first: int,
+    label: str, width: float, kind: str,
 ) -> str:  # fmt: skip
-    count = len(outcomes)
-    heights = padded([*outcomes, *decisions], zero=bool((outcomes >= 0).all()))
-    frame = Frame(44.0, width - 8.0, 26.0, 236.0, (-0.5, count - 0.5), heights)
+    count = len(decisions)
+    values = decisions if outcomes is None else np.append(outcomes, decisions)
+    heights = padded(values, zero=bool((values >= 0).all()))
+    frame = Frame(left_of(heights), width - 8.0, 26.0, 236.0, (-0.5, count - 0.5), heights)
     parts = frame.y_axis(label)
     parts.append(line(frame.left, frame.bottom, frame.right, frame.bottom, "axis"))
     across = int(width // 110)
@@ -71,9 +85,11 @@ def _over_time(
         parts.append(line(x, frame.bottom, x, frame.bottom + 4, "axis"))
         parts.append(text(x, frame.bottom + 16, name, anchor=end))
     xs = frame.x(np.arange(count))
-    parts += [dot(x, y, "outcome", 2.6) for x, y in zip(xs, frame.y(outcomes), strict=True)]
+    if outcomes is not None:
+        parts += [dot(x, y, "outcome", 2.6) for x, y in zip(xs, frame.y(outcomes), strict=True)]
     parts.append(path(xs, frame.y(decisions), "decision"))
-    words = f"Decisions (line) and outcomes (dots) of {count} rows."
+    dots_too = "" if outcomes is None else " and outcomes (dots)"
+    words = f"Decisions (line){dots_too} of {count} rows."
     return drawing(width, 260.0, parts, words, kind)
 
 
@@ -114,7 +130,9 @@ def swatch(kind: str) -> str:
 def lines(xs: Sequence[float], entries: Sequence[Line], label: str, height: str) -> str:
     """Return named lines over common places; the names are in the legend beside the picture."""
     everything = [value for entry in entries for value in entry.values]
-    frame = Frame(44.0, HALF - 12.0, 26.0, 196.0, (float(xs[0]), float(xs[-1])), padded(everything))
+    heights = padded(everything)
+    across = float(xs[0]), float(xs[-1])
+    frame = Frame(left_of(heights), HALF - 12.0, 26.0, 196.0, across, heights)
     parts = [*frame.y_axis(height), *frame.x_axis(label, 5)]
     for entry in entries[:MOST_LINES]:
         parts.append(path(frame.x(xs), frame.y(entry.values), f"curve {entry.kind}"))

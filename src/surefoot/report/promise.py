@@ -40,6 +40,8 @@ class Promise:
         What shifts: the label of the axis.
     why_above
         Why a cost may lie above the bound all the same.
+    proved
+        Whether the costs are bounds, or what was found.
     """
 
     sentence: str
@@ -48,6 +50,7 @@ class Promise:
     costs: tuple[float, ...] = ()
     of_what: str = ""
     why_above: str = ""
+    proved: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ def _of_certificate(model: Any, robust: RobustEstimator, rows: ReportRows) -> Pr
     shifts, costs = _worst_cases(model, robust, rows)
     label = "shift of contexts, in standard deviations"
     if certificate.kind == "estimate":
-        return Promise(f"Nothing is proved: {certificate.message}", None, shifts, costs, label)
+        told = f"Nothing is proved: {certificate.message}"
+        return Promise(told, None, shifts, costs, label, proved=False)
     if radius == 0.0:
         told = (
             "Nothing is proved about new rows: at radius 0 the policy is the best for the rows learned "

@@ -15,6 +15,8 @@ from surefoot.typing import FloatArray
 
 # Letters beyond this are cut off, and shown in full where the pointer rests.
 LONGEST_LABEL = 44
+# About how wide a digit is, in the fonts that the page asks for.
+LETTER = 7.5
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -157,15 +159,17 @@ class Frame:
             x = float(self.x(value))
             if grid:
                 parts.append(line(x, self.top, x, self.bottom, "grid"))
-            parts.append(text(x, self.bottom + 15, number(float(value), step), anchor=self.anchor(x)))
+            name = number(float(value), step)
+            parts.append(text(x, self.bottom + 15, name, anchor=self.anchor(x, name)))
         middle = 0.5 * (self.left + self.right)
         return [*parts, text(middle, self.bottom + 32, label, "label", "middle", longest=64)]
 
-    def anchor(self, x: float) -> str:
+    def anchor(self, x: float, words: str) -> str:
         """Return how words at a place are put so that they stay inside."""
-        if x > self.right - 14.0:
+        half = 0.5 * LETTER * len(words)
+        if x + half > self.right + 6.0:
             return "end"
-        return "start" if x < 14.0 else "middle"
+        return "start" if x < half else "middle"
 
     def y_axis(self, label: str, count: int = 5) -> list[str]:
         """Return numbers on the left with lines across, and what they are, above."""
@@ -177,6 +181,19 @@ class Frame:
             parts.append(line(self.left, y, self.right, y, "grid"))
             parts.append(text(self.left - 5, y + 4, number(float(value), step), anchor="end"))
         return parts
+
+
+def left_of(heights: tuple[float, float], count: int = 5) -> float:
+    """Return where a frame may begin, so that the numbers on its left have room.
+
+    >>> left_of((0.0, 100.0)), left_of((0.0, 1e6)) > 60.0
+    (44.0, True)
+    """
+    places = ticks(*heights, count)
+    step = float(places[1] - places[0]) if len(places) > 1 else 0.0
+    return max(
+        44.0, 9.0 + LETTER * max((len(number(float(value), step)) for value in places), default=0)
+    )
 
 
 def padded(values: Iterable[float], *, zero: bool = False) -> tuple[float, float]:

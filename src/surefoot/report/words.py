@@ -37,6 +37,13 @@ def ordered(facts: Facts) -> str:
     return "" if facts.outcome == "outcome" else f"{facts.outcome} "
 
 
+def what_on_average(facts: Facts) -> str:
+    """Return what the mean decision is a mean of."""
+    if getattr(facts.cost, "backorder", None) is None:
+        return "decided on average"
+    return f"{ordered(facts)}ordered on average"
+
+
 def decides_what(facts: Facts) -> str:
     """Return what is decided, and what a wrong decision costs."""
     z = facts.decisions
