@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from surefoot import load
+from surefoot import PreparedPolicy, RobustNewsvendor, load
 from surefoot.cli.main import main
 from surefoot.cli.model_table import load_model
+from surefoot.io import read_file
 
 COSTS = ["--backorder", "3", "--holding", "1"]
 
@@ -49,7 +50,7 @@ def test_fit_writes_the_model_and_the_page(fitted):
     assert "How much demand to order" in text
     assert "surefoot fit past.csv --outcome demand --time day" in text
     assert "5 windows in order of time" in text
-    assert "A unit short costs 3 (--backorder)" in text
+    assert "A unit short costs 3 (backorder), a unit left over 1 (holding)" in text
     assert load(fitted / "m.surefoot").predict is not None
     assert not list(fitted.glob(".*"))
 
@@ -104,6 +105,19 @@ def test_time_may_be_a_column_that_the_model_does_not_look_at(folder, capsys, tm
     assert main(["report", str(model), data, "--time", "day", "-o", str(out)]) == 0
     assert "5 windows in order of time" in out.read_text()
     assert "As long as the data stay within radius 0.1" in out.read_text()
+
+
+def test_a_model_saved_from_python_has_a_report_if_the_outcome_is_named(folder, tmp_path, capsys):
+    table = read_file(folder / "past.csv", ignore=["day"])
+    X, y = table.split("demand")
+    model = PreparedPolicy(RobustNewsvendor(3.0, 1.0, radius=0.1)).fit(X, y)
+    path, out = tmp_path / "m.surefoot", tmp_path / "r.html"
+    model.save(path)
+    assert main(["report", str(path), str(folder / "past.csv"), "-o", str(out)]) == 2
+    assert "--outcome must be given" in capsys.readouterr().err
+    command = ["report", str(path), str(folder / "past.csv"), "--outcome", "demand", "-o", str(out)]
+    assert main(command) == 0
+    assert "whether it learned from them is not known" in out.read_text()
 
 
 def test_explain_says_what_was_guaranteed(fitted, capsys):

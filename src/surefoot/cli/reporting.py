@@ -27,6 +27,8 @@ def origin_of(
     fingerprint: str = "",
 ) -> Origin:
     """Return what a report says about the file that its rows come from."""
+    for option in ("backorder", "holding"):  # a page is for readers who typed no option
+        economics = economics.replace(f"(--{option})", f"({option})")
     checksum = ""
     if data != "-":
         with Path(data).open("rb") as file:

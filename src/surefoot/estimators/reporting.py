@@ -37,6 +37,17 @@ class Reporting:
         splits
             Which rows to learn from and which to judge on, as in ``surefoot.compare``; None is five
             folds, or with ``time`` five windows.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from surefoot import Folds, RobustNewsvendor
+        >>> from surefoot.datasets import synthetic
+        >>> data = synthetic(n=40, s=3, seed=0)
+        >>> model = RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, data.y)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> "How much to order" in model.report(data.X, data.y, path, splits=Folds(2, 1)).read_text()
+        True
         """
         # Not by import: reports lie above estimators. The front door knows where they are.
         front_door: Any = importlib.import_module("surefoot")

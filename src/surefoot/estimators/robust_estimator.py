@@ -184,6 +184,21 @@ shift by 0.3 standard deviations, at most 0.556.
         """Call columns by these names and in these units, in warnings and in ``suspects_``.
 
         For whoever prepared the columns: the user knows them by other names and in other units.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from surefoot import RobustNewsvendor
+        >>> from surefoot.datasets import synthetic
+        >>> from surefoot.estimators.data_warnings import ColumnLabel
+        >>> data = synthetic(n=40, s=1, seed=0)
+        >>> data.X[3] = 500.0
+        >>> model = RobustNewsvendor(1.0, 0.2)
+        >>> model.label_columns([ColumnLabel("'price'", 2.0)])
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     print(model.fit(data.X, data.y).suspects_[0])
+        row 3, 'price': 1000 (expected about 0.802)
         """
         self._labels = tuple(labels)
 

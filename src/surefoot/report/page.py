@@ -101,7 +101,8 @@ def _cards(facts: Facts, found: Judgement) -> Markup:
          "bound stated" if bound is None else f"bound of the expected cost a {facts.each}")
     )  # fmt: skip
     shown = [
-        element("div", element("b", value), element("span", what), kind="card") for value, what in cards
+        element("div", element("b", value), element("span", tight(what)), kind="card")
+        for value, what in cards
     ]
     return element("div", *shown, kind="cards")
 

@@ -46,5 +46,5 @@ def restore_preparation(
         check_names(header["names"], len(plan.kinds))
         policy.feature_names_in_ = np.array(header["names"], dtype=object)
     policy.transformer_ = assemble(*plan.blocks())
-    policy.label_columns(model)
+    policy._label_columns(model)
     policy.model_, policy._given = model, policy.options()

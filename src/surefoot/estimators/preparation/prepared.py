@@ -176,10 +176,10 @@ class PreparedPolicy(Reporting, DecisionMaker):
         model = self._frozen(table, plan)
         self.plan_, self.transformer_ = plan, assemble(*plan.blocks())
         self._given = self.options()
-        self.label_columns(model)
+        self._label_columns(model)
         return model, self._transformed(plan.encode(table)[0])
 
-    def label_columns(self, model: Any) -> None:
+    def _label_columns(self, model: Any) -> None:
         """Let a model speak of its columns by the names and in the units of X."""
         if not isinstance(model, RobustEstimator) or not self.plan_.names:
             return
@@ -297,7 +297,16 @@ class PreparedPolicy(Reporting, DecisionMaker):
         return self._robust("suspects_").suspects_
 
     def guarantee(self, shift: float = SHIFT) -> str:
-        """Return what new days may cost, in one sentence; see ``RobustNewsvendor.guarantee``."""
+        """Return what new days may cost, in one sentence; see ``RobustNewsvendor.guarantee``.
+
+        Examples
+        --------
+        >>> from surefoot import RobustNewsvendor
+        >>> X = [[20.0 + k % 7, ("Sat", "Mon")[k % 2]] for k in range(40)]
+        >>> y = [30.0 + k % 7 - 9.0 * (k % 2) + (k * k) % 5 for k in range(40)]
+        >>> PreparedPolicy(RobustNewsvendor(1.0, 0.5)).fit(X, y).guarantee()[:42]
+        'With 95 % confidence the expected cost on '
+        """
         return self._robust("guarantee").guarantee(shift)
 
     def worst_case(
