@@ -8,6 +8,7 @@ import surefoot
 from surefoot import Folds, PreparedPolicy, RobustNewsvendor
 from surefoot.baselines import SAA
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.nominals import Empirical
 from surefoot.report import facts as module
 from surefoot.report.facts import checked_policy, gather, rows_checksum
 from surefoot.report.origin import Origin
@@ -76,6 +77,12 @@ def test_of_many_rows_some_are_judged(linear, data, monkeypatch):
     assert len(found.judged) == 40
     newest = gather(linear, data.X, data.y, time=np.arange(60.0), **QUICK)
     assert newest.judged.places.tolist() == list(range(20, 60))
+
+
+def test_a_nominal_of_ones_own_is_said_to_be_one(data):
+    nominal = Empirical(data.X, data.y)
+    model = RobustNewsvendor(1.0, 0.2, radius=0.1, nominal=nominal).fit(data.X, data.y)
+    assert any("a nominal of its own" in note for note in gather(model, data.X, data.y, **QUICK).notes)
 
 
 def test_what_is_needed_to_repeat_it_is_there(linear_facts):

@@ -19,6 +19,7 @@ from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.estimators.preparation.table import DATE, NUMBER, Column
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts import Suspect
+from surefoot.nominals import Nominal
 from surefoot.random import rng_for
 from surefoot.report.origin import Origin
 from surefoot.report.promise import Adversary, Promise, adversary_of_columns, promise_of, robust_part
@@ -194,7 +195,14 @@ def _column_fact(name: str, column: Column) -> ColumnFact:
 
 
 def _status(robust: RobustEstimator) -> tuple[str, ...]:
-    return (robust.status_,) if robust.converged_ is False else ()
+    """Return what deserves a look about the model itself."""
+    found = [robust.status_] if robust.converged_ is False else []
+    if isinstance(robust.get_params(deep=False).get("nominal"), Nominal):
+        found.append(
+            "The model learns from a nominal of its own and not from rows: whether that nominal knows "
+            "these rows, and so whether costs are out of sample, cannot be told."
+        )
+    return tuple(found)
 
 
 def _recipe(model: Any) -> str:
