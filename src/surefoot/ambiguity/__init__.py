@@ -3,6 +3,8 @@
 from surefoot.ambiguity.base import AmbiguitySet
 from surefoot.ambiguity.contamination import Contamination
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows, Geometry
+from surefoot.ambiguity.joint import JointForm
+from surefoot.ambiguity.joint_plan import JointPlan
 from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.wasserstein import RADIUS_RULES, WassersteinBall, WassersteinForm
@@ -17,6 +19,8 @@ __all__ = [
     "Box",
     "Contamination",
     "Geometry",
+    "JointForm",
+    "JointPlan",
     "Plan",
     "TransportForm",
     "WassersteinBall",

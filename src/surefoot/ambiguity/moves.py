@@ -102,19 +102,25 @@ def line_moves(
 
     In an open box a move may be infinite, and so may its cost.
     """
-    push = np.where(form.movable, slope * theta, 0.0)
-    low, high = form.lower - form.contexts, form.upper - form.contexts
-    if form.order == 2:
-        moves = np.clip(push / (2.0 * gamma), low, high)
-        distance = (moves**2).sum(axis=1)
-    else:
-        moves = _order_one_moves(push, low, high, gamma)
-        distance = np.sqrt((moves**2).sum(axis=1))
+    moves, distance = context_moves(form, slope * theta, gamma)
     outcomes = _outcome_moves(form, slope, gamma)
     # An infinite move costs and gains infinitely.
     with np.errstate(invalid="ignore"):
         distance = distance + _outcome_price(form, outcomes)
     return moves, outcomes, distance
+
+
+def context_moves(
+    form: TransportForm, gradient: FloatArray, gamma: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the best moves of every row's context against a gradient, and their transport cost."""
+    push = np.where(form.movable, gradient, 0.0)
+    low, high = form.lower - form.contexts, form.upper - form.contexts
+    if form.order == 2:
+        moves = np.clip(push / (2.0 * gamma), low, high)
+        return moves, (moves**2).sum(axis=1)
+    moves = order_one_moves(push, low, high, gamma)
+    return moves, np.sqrt((moves**2).sum(axis=1))
 
 
 def _boxed(form: TransportForm, theta: FloatArray, residuals: FloatArray, gamma: float) -> Moves:
@@ -162,7 +168,7 @@ def _outcome_moves(form: TransportForm, slope: float, gamma: float) -> FloatArra
     return low if slope > 0 else high
 
 
-def _order_one_moves(push: FloatArray, low: FloatArray, high: FloatArray, gamma: float) -> FloatArray:
+def order_one_moves(push: FloatArray, low: FloatArray, high: FloatArray, gamma: float) -> FloatArray:
     """Maximise push'd - gamma ||d|| over a box, for every row.
 
     The maximiser is clip(tau push) with ||clip(tau push)|| = gamma tau. Coordinates reach their

@@ -71,14 +71,14 @@ def plan_bound(form: TransportForm, plan: Plan) -> float:
     still = np.where(gone, 0.0, masses * w)
     value = float(np.where(gone, 0.0, masses) @ v - still @ form.outcomes[plan.rows])
     value -= float((masses * w) @ plan.outcomes)
-    repair = _repair(form, centre, left, float(still.sum()))
-    if repair is None:
+    mended = repair(form, centre, left, float(still.sum()))
+    if mended is None:
         return -np.inf
-    share, repaired, price = repair
+    share, repaired, price = mended
     value, spent = (value + share * repaired) / (1.0 + share), (spent + share * price) / (1.0 + share)
     # Mass without a slope stays where it is and costs no transport: it pays for what is too much.
     over = 1.0 - form.budget / spent if spent > form.budget else 0.0
-    return (1.0 - over) * value + over * _idle_value(form)
+    return (1.0 - over) * value + over * idle_value(form)
 
 
 def _inside(form: TransportForm, plan: Plan) -> Plan:
@@ -117,13 +117,13 @@ def _prices(form: TransportForm, plan: Plan) -> FloatArray:
     return np.asarray(prices)
 
 
-def _idle_value(form: TransportForm) -> float:
+def idle_value(form: TransportForm) -> float:
     """Value of mass that stays, on the outermost lines so that its mean slope is zero."""
     up, down = form.pieces.up, form.pieces.down
     return (up * form.pieces.intercepts[0] + down * form.pieces.intercepts[-1]) / (up + down)
 
 
-def _repair(
+def repair(
     form: TransportForm, centre: FloatArray, left: FloatArray, mean: float
 ) -> tuple[float, float, float] | None:
     """Return the mass, beside the plan's one, that cancels what is left over; its value and its price.
@@ -170,7 +170,7 @@ def _repair(
     # For order 1 a root of the mean square is no less than the mean length.
     price = float(squares.sum()) if form.order == 2 else float(np.sqrt(squares.sum()))
     mean_slopes = slopes / share
-    line = _idle_value(form) + float(weights @ mean_slopes) * (
+    line = idle_value(form) + float(weights @ mean_slopes) * (
         (form.pieces.intercepts[-1] - form.pieces.intercepts[0]) / (up + down)
     )
     return share, line - float((weights * mean_slopes) @ form.outcomes), price

@@ -23,6 +23,8 @@ from surefoot.validation import check_choice, check_instance, check_number, nume
 
 # Ways to have the radius chosen from data; ``estimators.radius_rules`` says what each one means.
 RADIUS_RULES = ("auto", "paper", "profile")
+# Of several products under a linear policy: an adversary of its own for each, or one for all.
+ADVERSARIES = ("each", "joint")
 
 
 def _scale(value: Any) -> bool | tuple[float, ...]:
@@ -48,8 +50,10 @@ class WassersteinBall(AmbiguitySet):
 
     and the budget is radius^p: the radius is always a distance.
 
-    With several products each product faces an adversary of its own with this radius, so the
-    worst case of the total is the sum of the products' worst cases.
+    With several products one adversary moves the context once and every product's cost feels it
+    ("joint"), or each product of a linear policy faces an adversary of its own with this radius
+    ("each"). The worst case of the total is then the sum of the products' worst cases, never below
+    that of the joint one.
 
     Parameters
     ----------
@@ -69,11 +73,15 @@ class WassersteinBall(AmbiguitySet):
         True: distances are measured in standard deviations of each column, so that one radius
         means the same for every column. False: in the user's own units. Numbers: in these units,
         one for each column.
+    adversary
+        Of several products under a linear policy: "each" has one of its own, or all face a "joint"
+        one. One product, and products under any other policy, face one adversary.
 
     Examples
     --------
-    >>> WassersteinBall(0.3)
-    WassersteinBall(radius=0.3, order=2, outcome_cost=inf, support=None, frozen=(), scale=True)
+    >>> WassersteinBall(0.3)  # doctest: +NORMALIZE_WHITESPACE
+    WassersteinBall(radius=0.3, order=2, outcome_cost=inf, support=None, frozen=(), scale=True,
+                    adversary='each')
     >>> WassersteinBall(-1.0)
     Traceback (most recent call last):
     surefoot.exceptions.InvalidInputError: radius must be >= 0, got -1.0.
@@ -87,6 +95,7 @@ class WassersteinBall(AmbiguitySet):
     support: Box | None = None
     frozen: Sequence[str | int] = ()
     scale: bool | Sequence[float] = True
+    adversary: str = "each"
 
     def __post_init__(self) -> None:
         """Check every option by name."""
@@ -98,6 +107,7 @@ class WassersteinBall(AmbiguitySet):
             check_instance("support", self.support, Box, "a Box or None")
         object.__setattr__(self, "frozen", plain_columns(self.frozen))
         object.__setattr__(self, "scale", _scale(self.scale))
+        check_choice("adversary", self.adversary, ADVERSARIES)
 
     def on_columns(self, kept: IntArray) -> Self:
         """Return the ball on some of the columns, of which none is frozen."""

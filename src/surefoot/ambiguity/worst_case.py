@@ -1,7 +1,8 @@
 """The worst case of a given policy: its value, its multiplier and the distribution that attains it."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def _order_two_free(form: TransportForm, residuals: FloatArray, norm: float) -> 
     return gamma * rho**2 + float(form.weights @ values), gamma
 
 
-class _Around(NamedTuple):
+class Around(NamedTuple):
     """Multipliers on both sides of the best (low spends more than the budget), and the best found."""
 
     low: float
@@ -78,7 +79,7 @@ class _Around(NamedTuple):
     value: float
 
 
-class _Line(NamedTuple):
+class Tangent(NamedTuple):
     """The dual at a multiplier: its value, and what the moves there cost and spend."""
 
     gamma: float
@@ -87,31 +88,51 @@ class _Line(NamedTuple):
     spent: float
 
 
-def _search_multiplier(form: TransportForm, theta: FloatArray, intercept: float) -> _Around:
-    """Find the multiplier at which the budget is just spent: the least value of a convex function.
+def _search_multiplier(form: TransportForm, theta: FloatArray, intercept: float) -> Around:
+    """Minimise gamma rho^p + E[value(gamma)], which is convex in gamma, by where tangents meet."""
+
+    def at(gamma: float) -> Tangent:
+        moves = best_moves(form, theta, intercept, gamma)
+        return tangent(form, gamma, moves.value, moves.distance)
+
+    top = form.pieces.steepest * form.dual_norm(theta)
+    if form.order == 2:
+        top /= 2.0 * form.radius
+    return search_multiplier(at, form.budget, top, _holding_multiplier(form, theta))
+
+
+def tangent(form: Any, gamma: float, values: FloatArray, distances: FloatArray) -> Tangent:
+    """Return the dual of a form at a multiplier, from what the best moves gain and cost."""
+    if not np.isfinite(values).all():
+        return Tangent(gamma, math.inf, math.inf, math.inf)
+    spent, value = float(form.weights @ distances), float(form.weights @ values)
+    return Tangent(gamma, gamma * form.budget + value, value + gamma * spent, spent)
+
+
+def search_multiplier(
+    at: Callable[[float], Tangent], budget: float, top: float, holding: float
+) -> Around:
+    """Minimise a dual in its multiplier by where tangents meet.
 
     Each multiplier gives a tangent, and the tangents of both sides meet below the least value, at the
     next multiplier to try. Where that is slow, the bracket is halved on the logarithm's scale.
+
+    Parameters
+    ----------
+    at
+        The dual at a multiplier.
+    budget
+        Most transport cost that may be spent.
+    top, holding
+        A multiplier at which no more is spent, and the least at which nothing goes for ever.
     """
-
-    def at(gamma: float) -> _Line:
-        moves = best_moves(form, theta, intercept, gamma)
-        spent = float(form.weights @ moves.distance)
-        value = float(form.weights @ moves.value)
-        if not np.isfinite(moves.value).all():
-            return _Line(gamma, math.inf, math.inf, math.inf)
-        return _Line(gamma, gamma * form.budget + value, value + gamma * spent, spent)
-
     # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
-    top = (1.0 + 1e-12) * form.pieces.steepest * form.dual_norm(theta)
-    if form.order == 2:
-        top /= 2.0 * form.radius
-    held = (1.0 + 1e-12) * _holding_multiplier(form, theta)
+    top, held = (1.0 + 1e-12) * top, (1.0 + 1e-12) * holding
     first = max(top * SMALLEST_SHARE, held)
     low = at(first)
-    if not low.spent > form.budget:
+    if not low.spent > budget:
         below = (1.0 - 1e-9) * held if held >= first else first
-        return _Around(below, first, first, low.value)
+        return Around(below, first, first, low.value)
     high = at(top)
     best = min(low, high, key=lambda line: line.value)
     slow = 0
@@ -120,17 +141,17 @@ def _search_multiplier(form: TransportForm, theta: FloatArray, intercept: float)
         gamma = math.sqrt(low.gamma * high.gamma)
         if low.cost < math.inf and low.spent > high.spent and slow < 2:
             met = (low.cost - high.cost) / (low.spent - high.spent)
-            promised = high.cost + met * (form.budget - high.spent)
+            promised = high.cost + met * (budget - high.spent)
             if best.value - promised <= SEARCH_TOL * abs(best.value):
                 break
             gamma = met if low.gamma < met < high.gamma else gamma
         tried = at(gamma)
         if not low.gamma < gamma < high.gamma:
             break
-        low, high = (tried, high) if tried.spent > form.budget else (low, tried)
+        low, high = (tried, high) if tried.spent > budget else (low, tried)
         best = min(best, tried, key=lambda line: line.value)
         slow = slow + 1 if (high.gamma / low.gamma) ** 2 > width and slow < 2 else 0
-    return _Around(low.gamma, high.gamma, best.gamma, best.value)
+    return Around(low.gamma, high.gamma, best.gamma, best.value)
 
 
 def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:

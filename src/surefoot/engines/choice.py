@@ -13,6 +13,7 @@ from surefoot.engines.autodiff import Autodiff, load_engine
 from surefoot.engines.autodiff_stream import AutodiffStream
 from surefoot.engines.engine import Engine, Options, Parameters
 from surefoot.engines.featured_stream import FeaturedStream, inner_arrays
+from surefoot.engines.joint import joint_adversary, joint_worst_values
 from surefoot.engines.stream import (
     Stream,
     StreamOptions,
@@ -23,8 +24,8 @@ from surefoot.engines.stream import (
 )
 from surefoot.exceptions import InvalidTypeError
 from surefoot.nominals import Empirical
-from surefoot.policies import Linear
-from surefoot.problem import Problem, sampled_rows, why_not_affine, why_not_general
+from surefoot.policies import Linear, LinearParameters
+from surefoot.problem import Problem, sampled_rows, why_not_affine, why_not_general, why_not_joint
 from surefoot.typing import FloatArray
 from surefoot.validation import check_array
 
@@ -52,11 +53,15 @@ def adversary_of(problem: Problem, parameters: Parameters) -> Adversary:
     engine = engine_class(problem)
     if not isinstance(problem.nominal, Empirical):
         problem = problem.around(sampled_rows(problem.nominal))
+    if why_not_joint(problem) is None and isinstance(parameters, LinearParameters):
+        return joint_adversary(problem, parameters)
     return engine.adversary(problem, parameters)
 
 
 def worst_values(problem: Problem, parameters: Parameters, radii: FloatArray) -> tuple[FloatArray, str]:
     """Return the worst case of a policy around the rows of a problem at several radii, and its kind."""
+    if why_not_joint(problem) is None and isinstance(parameters, LinearParameters):
+        return joint_worst_values(problem, parameters, radii)
     return engine_class(problem).worst_values(problem, parameters, radii)
 
 

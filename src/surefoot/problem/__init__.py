@@ -3,8 +3,12 @@
 from surefoot.problem.affine_form import (
     affine_forms,
     form_policies,
+    joint_form,
+    one_adversary,
     user_parameters,
     why_not_affine,
+    why_not_joint,
+    with_adversaries,
 )
 from surefoot.problem.columns import check_support, column_spread, fitted_problem, sampled_rows
 from surefoot.problem.general_form import GeneralForm, general_form, why_not_general
@@ -19,8 +23,12 @@ __all__ = [
     "fitted_problem",
     "form_policies",
     "general_form",
+    "joint_form",
+    "one_adversary",
     "sampled_rows",
     "user_parameters",
     "why_not_affine",
     "why_not_general",
+    "why_not_joint",
+    "with_adversaries",
 ]

@@ -1,10 +1,14 @@
 """Problems with an affine policy and a piecewise linear cost, as one form for each product."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, AffineRows
+from surefoot.ambiguity import AffineForm, AffineRows, JointForm, WassersteinBall, WassersteinForm
+from surefoot.ambiguity.joint_rows import why_no_joint_lines
 from surefoot.costs import ConvexPiecewiseCost
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
@@ -21,12 +25,54 @@ def why_not_affine(problem: Problem) -> str | None:
         return f"it needs a Linear policy, got {type(problem.policy).__name__}"
     if not isinstance(problem.cost, ConvexPiecewiseCost):
         return f"it needs a piecewise linear cost such as Newsvendor, got {type(problem.cost).__name__}"
+    if one_adversary(problem):
+        return "it needs adversary='each' for several products, got 'joint'"
+    return _why_not_lines(problem)
+
+
+def one_adversary(problem: Problem) -> bool:
+    """Whether one adversary faces several products."""
+    ball = problem.ball
+    joint = isinstance(ball, WassersteinBall) and ball.adversary == "joint"
+    return joint and problem.nominal.n_products > 1
+
+
+def with_adversaries(problem: Problem) -> Problem:
+    """Return the problem with an adversary of its own for each product."""
+    if not isinstance(problem.ball, WassersteinBall):
+        return problem
+    return replace(problem, ball=replace(problem.ball, adversary="each"))
+
+
+def why_not_joint(problem: Problem) -> str | None:
+    """Return why the problem has no exact worst case under one adversary, or None if it has one."""
+    if not one_adversary(problem):
+        return "it needs several products and a WassersteinBall with adversary='joint'"
+    if not isinstance(problem.nominal, Empirical):
+        return f"it needs an Empirical nominal, got {type(problem.nominal).__name__}"
+    reason = why_not_affine(with_adversaries(problem))
+    if reason is not None or not isinstance(problem.cost, ConvexPiecewiseCost):
+        return reason
+    return why_no_joint_lines(problem.cost.pieces(problem.nominal.n_products))
+
+
+def joint_form(problem: Problem, *, merge: bool = True) -> JointForm:
+    """Return the problem of several products under one adversary as one form; see ``affine_forms``."""
+    reason = why_not_joint(problem)
+    if reason is not None:
+        raise UnsupportedProblemError(f"The problem has no joint form: {reason}.")
+    each = affine_forms(with_adversaries(problem), merge=merge)
+    return JointForm(tuple(form for form in each if isinstance(form, WassersteinForm)))
+
+
+def _why_not_lines(problem: Problem) -> str | None:
     limits = problem.policy.decisions
     if limits is None:
         return None
     if not isinstance(limits, Box):
         return f"it needs decisions limited one by one (a Box), got {type(limits).__name__}"
     # Cutting splits the cost of two lines that meet at zero, and of nothing else.
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or it was refused
     if any(p.smoothing > 0 or not p.two for p in problem.cost.pieces(problem.nominal.n_products)):
         return "it needs a cost of two lines without smoothing where decisions have limits"
     if math.isfinite(problem.ball.outcome_cost):
@@ -108,12 +154,12 @@ def outcome_unit(outcomes: FloatArray, weights: FloatArray) -> float:
 
 
 def user_parameters(
-    forms: tuple[AffineForm, ...], policies: tuple[tuple[FloatArray, float], ...]
+    forms: Sequence[AffineForm | JointForm], policies: Sequence[tuple[FloatArray, Any]]
 ) -> LinearParameters:
     """Return (theta, intercept) of each form as parameters in the user's units."""
     pairs = [form.in_user_units(*policy) for form, policy in zip(forms, policies, strict=True)]
-    theta = np.stack([theta for theta, _ in pairs], axis=1)
-    return LinearParameters(theta=theta, intercept=np.array([t for _, t in pairs]))
+    theta = np.column_stack([theta for theta, _ in pairs])
+    return LinearParameters(theta=theta, intercept=np.hstack([t for _, t in pairs]))
 
 
 def form_policies(

@@ -1,0 +1,223 @@
+"""The worst case of a policy of several products under one adversary, as ``worst_case`` for one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.ambiguity.form import Adversary
+from surefoot.ambiguity.joint_rows import JointPolicy, JointRows
+from surefoot.ambiguity.moves import context_moves, order_one_moves
+from surefoot.ambiguity.worst_case import (
+    CROSSING_SHARE,
+    Around,
+    Tangent,
+    open_columns,
+    search_multiplier,
+    tangent,
+)
+from surefoot.typing import FloatArray, IntArray
+
+
+class JointMoves(NamedTuple):
+    """The adversary's best answer, row by row: what it gains, on which line, how far, and where to."""
+
+    value: FloatArray
+    line: IntArray
+    distance: FloatArray
+    contexts: FloatArray
+    outcomes: FloatArray
+
+
+class _Part(NamedTuple):
+    """A share of every row's mass and where it goes."""
+
+    weights: FloatArray
+    moves: JointMoves
+
+
+class Way(NamedTuple):
+    """Where mass on a line gains for ever, for each unit of transport."""
+
+    gain: float
+    line: int
+    contexts: FloatArray
+    outcomes: FloatArray
+
+
+def worst_value(form: JointRows, theta: FloatArray, intercept: FloatArray) -> tuple[float, float]:
+    """Return the worst-case expected cost of a policy and the multiplier that attains it."""
+    policy = theta, intercept
+    nominal = float(form.weights @ form.costs(form.contexts, form.outcomes, policy))
+    steepest = float(form.line_norms(theta).max())
+    if form.radius == 0.0 or steepest == 0.0:
+        return nominal, 0.0
+    if form.order == 1 and not form.boxed:
+        return nominal + form.radius * steepest, steepest
+    found = search(form, policy)
+    return max(found.value, nominal), found.best
+
+
+def search(form: JointRows, policy: JointPolicy) -> Around:
+    """Return multipliers around the best one, and the worst case."""
+    on_lines = form.on_lines(policy)
+    norms = form.line_norms(policy[0])
+
+    def at(gamma: float) -> Tangent:
+        if form.boxed:
+            moves = best_moves(form, policy, gamma)
+            return tangent(form, gamma, moves.value, moves.distance)
+        gains = norms**2 / (4.0 * gamma)
+        best = np.argmax(on_lines + gains, axis=1)
+        values = on_lines[np.arange(len(best)), best] + gains[best]
+        return tangent(form, gamma, values, gains[best] / gamma)
+
+    top = float(norms.max()) / (2.0 * form.radius if form.order == 2 else 1.0)
+    holding = max((way.gain for way in open_ways(form, policy[0])), default=0.0)
+    return search_multiplier(at, form.budget, top, holding)
+
+
+def best_moves(form: JointRows, policy: JointPolicy, gamma: float) -> JointMoves:
+    """Return the exact inner maximiser for every row."""
+    on_lines = form.on_lines(policy)
+    best: JointMoves | None = None
+    for line in range(len(form.lines.levels)):
+        contexts, outcomes, distance = line_moves(form, policy[0], line, gamma)
+        slopes = form.lines.slopes[line]
+        # An infinite move costs and gains infinitely; the gain wins, as the multiplier is small.
+        with np.errstate(invalid="ignore"):
+            gained = contexts @ (policy[0] @ slopes) - outcomes @ slopes
+            value = on_lines[:, line] + gained - gamma * distance
+        value = np.where(np.isnan(value), np.inf, value)
+        found = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
+        best = found if best is None else _better(best, found)
+    assert best is not None  # there are at least four lines
+    return best
+
+
+def line_moves(
+    form: JointRows, theta: FloatArray, line: int, gamma: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the best moves of every row on one line: contexts, outcomes and transport cost."""
+    slopes = form.lines.slopes[line]
+    contexts, distance = context_moves(form.first, theta @ slopes, gamma)
+    outcomes = np.zeros_like(form.outcomes)
+    if not form.pulls.any():
+        return contexts, outcomes, distance
+    low = np.column_stack([one.outcome_lower - one.outcomes for one in form.products])
+    high = np.column_stack([one.outcome_upper - one.outcomes for one in form.products])
+    if form.order == 2:
+        outcomes = np.clip(-slopes * form.pulls / (2.0 * gamma), low, high)
+        return contexts, outcomes, distance + outcomes**2 @ (1.0 / form.pulls)
+    priced = order_one_moves(-slopes * form.pulls, low / form.pulls, high / form.pulls, gamma)
+    # An infinite move costs infinitely.
+    return contexts, priced * form.pulls, distance + np.sqrt((priced**2).sum(axis=1))
+
+
+def open_ways(form: JointRows, theta: FloatArray) -> list[Way]:
+    """Return the ways by which mass on some line gains for ever (order 1), for each line."""
+    if form.order == 2 or form.radius == 0.0:
+        return []
+    ways, still = [], np.zeros(len(form.products))
+    open_below = np.array([np.isinf(one.outcome_lower).all() for one in form.products])
+    open_above = np.array([np.isinf(one.outcome_upper).all() for one in form.products])
+    for line, slopes in enumerate(form.lines.slopes):
+        gradient = theta @ slopes
+        way = np.where(open_columns(form.first, gradient), gradient, 0.0)
+        norm = float(np.linalg.norm(way))
+        if norm > 0.0:
+            ways.append(Way(norm, line, way / norm, still))
+        free = np.where(slopes > 0.0, open_below, open_above)
+        rates = np.where(free, -slopes * form.pulls, 0.0)
+        rate = float(np.linalg.norm(rates))
+        if rate > 0.0:
+            ways.append(Way(rate, line, np.zeros(len(theta)), rates / rate * form.pulls))
+    return ways
+
+
+def adversary(form: JointRows, theta: FloatArray, intercept: FloatArray) -> Adversary:
+    """Return the worst distribution for a policy, as atoms that respect the budget."""
+    policy = theta, intercept
+    value, gamma = worst_value(form, theta, intercept)
+    kept = [
+        (part, np.flatnonzero(part.weights > 0.0))
+        for part in _parts(form, policy, value)
+        if part.weights.any()
+    ]
+    rows = np.concatenate([rows for _, rows in kept])
+    weights = np.concatenate([part.weights[rows] for part, rows in kept])
+    distances = np.concatenate([part.moves.distance[rows] for part, rows in kept])
+    contexts = form.contexts[rows] + np.vstack([part.moves.contexts[rows] for part, rows in kept])
+    outcomes = form.outcomes[rows] + np.vstack([part.moves.outcomes[rows] for part, rows in kept])
+    return Adversary(
+        value=value,
+        expected_cost=float(weights @ form.costs(contexts, outcomes, policy)),
+        multiplier=np.array([gamma]),
+        transport_cost=np.array([weights @ distances]),
+        rows=rows,
+        products=np.zeros(len(rows), dtype=np.int64),
+        contexts=contexts,
+        outcomes=outcomes,
+        weights=weights,
+        distances=distances,
+    )
+
+
+def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[_Part]:
+    """Return shares of the mass that together spend the budget and attain the worst case."""
+    stays = _stay(form, policy)
+    if form.radius == 0.0 or not form.line_norms(policy[0]).any():
+        return [_Part(form.weights, stays)]
+    if form.order == 1 and not form.boxed:
+        return _far_parts(form, policy, stays, value)
+    found = search(form, policy)
+    below, above = (best_moves(form, policy, gamma) for gamma in (found.low, found.high))
+    spent = [float(form.weights @ moves.distance) for moves in (below, above)]
+    if not np.isfinite(spent[0]):  # an open side: what is left of the budget goes far
+        return _far_parts(form, policy, above, value)
+    over = spent[0] - form.budget
+    share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
+    return [_Part((1.0 - share) * form.weights, below), _Part(share * form.weights, above)]
+
+
+def _stay(form: JointRows, policy: JointPolicy) -> JointMoves:
+    """Return the answer of an adversary that moves nothing."""
+    on_lines = form.on_lines(policy)
+    return JointMoves(
+        on_lines.max(axis=1), np.argmax(on_lines, axis=1), np.zeros(len(on_lines)),
+        np.zeros_like(form.contexts), np.zeros_like(form.outcomes),
+    )  # fmt: skip
+
+
+def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: float) -> list[_Part]:
+    """Order 1, an open side: what is left of the budget goes far; see ``worst_case``."""
+    way = max(open_ways(form, policy[0]), key=lambda one: one.gain)
+    at = form.contexts + moves.contexts, form.outcomes + moves.outcomes
+    residuals = at[0] @ policy[0] + policy[1] - at[1]
+    on_line = residuals @ form.lines.slopes[way.line] + form.lines.levels[way.line]
+    costs = form.costs(*at, policy)
+    # What a unit of a row's mass loses by leaving for that line; less is rounding.
+    lost = np.where(form.weights > 0, costs - on_line, np.inf)
+    weights = np.where(lost <= 1e-12 * (np.abs(costs) + np.abs(on_line)), form.weights, 0.0)
+    if not weights.any():
+        nearest = int(np.argmin(lost))
+        most = CROSSING_SHARE * abs(value) / lost[nearest]
+        weights[nearest] = min(form.weights[nearest], most)
+    left = max(form.budget - float(form.weights @ moves.distance), 0.0)
+    length = np.where(weights > 0, left / weights.sum(), 0.0)
+    contexts = moves.contexts + np.outer(length, way.contexts)
+    outcomes = moves.outcomes + np.outer(length, way.outcomes)
+    distance = np.sqrt((contexts**2).sum(axis=1))
+    if form.pulls.any():
+        distance = distance + np.sqrt(((outcomes / form.pulls) ** 2).sum(axis=1))
+    far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
+    return [_Part(form.weights - weights, moves), _Part(weights, far)]
+
+
+def _better(first: JointMoves, second: JointMoves) -> JointMoves:
+    """Return the better answer of each row, of two equal ones the first."""
+    keep = first.value >= second.value
+    picked = [
+        np.where(keep[:, None] if a.ndim == 2 else keep, a, b)
+        for a, b in zip(first, second, strict=True)
+    ]
+    return JointMoves(*picked)
