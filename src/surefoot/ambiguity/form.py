@@ -228,6 +228,11 @@ class AffineForm(AffineRows, ABC):
         found = self.adversary(theta, intercept)
         return found.value, float(found.multiplier[0])
 
+    def start(self) -> tuple[tuple[FloatArray, Any], Any]:
+        """Return the best constant decision (zero without an intercept) as a policy, and its slopes."""
+        decision, slopes = self.constant_order()
+        return (np.zeros(len(self.scale)), decision if self.intercept else 0.0), slopes
+
     def lower_bound(self, slopes: Any) -> float:
         """Return a value that the worst case of no policy can go below.
 

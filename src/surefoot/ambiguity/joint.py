@@ -11,7 +11,7 @@ place of w theta. An adversary of its own for each product can do no less, as ea
 """
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from surefoot.typing import FloatArray
 class JointForm(JointRows):
     """Several products in one ball under one adversary, with exact worst cases and bounds."""
 
-    def start(self) -> tuple[tuple[FloatArray, FloatArray], None]:
+    def start(self) -> tuple[tuple[FloatArray, Any], Any]:
         """Return the best constant decisions (zero without an intercept); nothing is proved yet."""
         decisions = np.array([form.constant_order()[0] for form in self.products])
         theta = np.zeros((len(self.scale), len(self.products)))

@@ -8,6 +8,7 @@ from surefoot.ambiguity.form import Adversary
 from surefoot.ambiguity.joint_rows import JointPolicy, JointRows
 from surefoot.ambiguity.moves import context_moves, order_one_moves
 from surefoot.ambiguity.worst_case import (
+    ABOVE,
     CROSSING_SHARE,
     Around,
     Tangent,
@@ -57,6 +58,17 @@ def worst_value(form: JointRows, theta: FloatArray, intercept: FloatArray) -> tu
     return max(found.value, nominal), found.best
 
 
+def value_and_multipliers(form: JointRows, policy: JointPolicy) -> tuple[float, tuple[float, ...]]:
+    """Return the worst case of a policy, and multipliers whose moves together attain it."""
+    value, _ = worst_value(form, *policy)
+    if form.radius == 0.0 or not form.line_norms(policy[0]).any():
+        return value, ()
+    if form.order == 1 and not form.boxed:
+        return value, ()
+    found = search(form, policy)
+    return value, (found.low, found.high)
+
+
 def search(form: JointRows, policy: JointPolicy) -> Around:
     """Return multipliers around the best one, and the worst case."""
     on_lines = form.on_lines(policy)
@@ -71,9 +83,9 @@ def search(form: JointRows, policy: JointPolicy) -> Around:
         values = on_lines[np.arange(len(best)), best] + gains[best]
         return tangent(form, gamma, values, gains[best] / gamma)
 
-    top = float(norms.max()) / (2.0 * form.radius if form.order == 2 else 1.0)
+    top = ABOVE * float(norms.max()) / (2.0 * form.radius if form.order == 2 else 1.0)
     holding = max((way.gain for way in open_ways(form, policy[0])), default=0.0)
-    return search_multiplier(at, form.budget, top, holding)
+    return search_multiplier(at, form.budget, top, ABOVE * holding)
 
 
 def best_moves(form: JointRows, policy: JointPolicy, gamma: float) -> JointMoves:
@@ -164,7 +176,7 @@ def adversary(form: JointRows, theta: FloatArray, intercept: FloatArray) -> Adve
 
 def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[_Part]:
     """Return shares of the mass that together spend the budget and attain the worst case."""
-    stays = _stay(form, policy)
+    stays = stay(form, policy)
     if form.radius == 0.0 or not form.line_norms(policy[0]).any():
         return [_Part(form.weights, stays)]
     if form.order == 1 and not form.boxed:
@@ -179,7 +191,7 @@ def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[_Part]:
     return [_Part((1.0 - share) * form.weights, below), _Part(share * form.weights, above)]
 
 
-def _stay(form: JointRows, policy: JointPolicy) -> JointMoves:
+def stay(form: JointRows, policy: JointPolicy) -> JointMoves:
     """Return the answer of an adversary that moves nothing."""
     on_lines = form.on_lines(policy)
     return JointMoves(

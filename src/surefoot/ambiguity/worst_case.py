@@ -18,6 +18,8 @@ SEARCH_TOL = 1e-14
 # A box can hold all the mass there is for less than the budget; the multiplier is then zero, and
 # this share of its largest value stands in for it.
 SMALLEST_SHARE = 1e-13
+# Just above the multiplier that holds the steepest piece, or rounding could let it escape.
+ABOVE = 1.0 + 1e-12
 # Mass that crosses to the steep side before it goes far loses at most this share of the cost.
 CROSSING_SHARE = 1e-4
 
@@ -95,10 +97,10 @@ def _search_multiplier(form: TransportForm, theta: FloatArray, intercept: float)
         moves = best_moves(form, theta, intercept, gamma)
         return tangent(form, gamma, moves.value, moves.distance)
 
-    top = form.pieces.steepest * form.dual_norm(theta)
+    top = ABOVE * form.pieces.steepest * form.dual_norm(theta)
     if form.order == 2:
         top /= 2.0 * form.radius
-    return search_multiplier(at, form.budget, top, _holding_multiplier(form, theta))
+    return search_multiplier(at, form.budget, top, ABOVE * _holding_multiplier(form, theta))
 
 
 def tangent(form: Any, gamma: float, values: FloatArray, distances: FloatArray) -> Tangent:
@@ -109,9 +111,7 @@ def tangent(form: Any, gamma: float, values: FloatArray, distances: FloatArray) 
     return Tangent(gamma, gamma * form.budget + value, value + gamma * spent, spent)
 
 
-def search_multiplier(
-    at: Callable[[float], Tangent], budget: float, top: float, holding: float
-) -> Around:
+def search_multiplier(at: Callable[[float], Tangent], budget: float, top: float, held: float) -> Around:
     """Minimise a dual in its multiplier by where tangents meet.
 
     Each multiplier gives a tangent, and the tangents of both sides meet below the least value, at the
@@ -123,11 +123,9 @@ def search_multiplier(
         The dual at a multiplier.
     budget
         Most transport cost that may be spent.
-    top, holding
+    top, held
         A multiplier at which no more is spent, and the least at which nothing goes for ever.
     """
-    # Just above the multiplier that holds the steepest piece, or rounding could let it escape.
-    top, held = (1.0 + 1e-12) * top, (1.0 + 1e-12) * holding
     first = max(top * SMALLEST_SHARE, held)
     low = at(first)
     if not low.spent > budget:

@@ -2,6 +2,7 @@
 
 from surefoot.certificates.certificate import Certificate, certify, make_certificate, relative_gap
 from surefoot.certificates.general import (
+    bounded,
     certify_general,
     dual_value,
     growth_power,
@@ -10,6 +11,7 @@ from surefoot.certificates.general import (
 
 __all__ = [
     "Certificate",
+    "bounded",
     "certify",
     "certify_general",
     "dual_value",

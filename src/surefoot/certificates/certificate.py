@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, Plan
+from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.ambiguity.balance import LARGEST_PARAMETER
 from surefoot.io import register
 from surefoot.typing import FloatArray
@@ -70,16 +71,16 @@ def contradict(upper: float, lower: float, floor: float) -> bool:
 
 
 def certify(
-    forms: Sequence[AffineForm],
-    policies: Sequence[tuple[FloatArray, float]],
-    slopes: Sequence[FloatArray | Plan],
+    forms: Sequence[AffineForm | JointForm],
+    policies: Sequence[tuple[FloatArray, Any]],
+    slopes: Sequence[Any],
 ) -> Certificate:
     """Certify an affine policy, product by product.
 
     Parameters
     ----------
     forms
-        One form for each product.
+        One form for each product, or one for all under one adversary.
     policies
         (theta, intercept) of each product, in the units of its form.
     slopes
@@ -103,7 +104,7 @@ def certify(
     return _with_doubt(replace(certificate, lower=unavoidable, message=message), forms)
 
 
-def _with_doubt(certificate: Certificate, forms: Sequence[AffineForm]) -> Certificate:
+def _with_doubt(certificate: Certificate, forms: Sequence[AffineForm | JointForm]) -> Certificate:
     """Say of which policies the lower bound does not speak."""
     if not any(form.unresolved > 0.0 for form in forms):
         return certificate

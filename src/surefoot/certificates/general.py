@@ -164,11 +164,11 @@ def certify_general(
     whole = len(moved.weights) == int((form.weights > 0.0).sum())
     mu = inner_concavity(form, trained, float(moved.multiplier[0]))
     if form.radius == 0.0 and whole and form.exact_rows:
-        return _bound(upper, lower, least, f"The expected cost is {upper:.6g}")
+        return bounded(upper, lower, least, f"The expected cost is {upper:.6g}")
     if mu is not None and whole and form.exact_rows:
         upper += float(moved.weights @ steepness**2) / (2.0 * mu)
         told = f"The worst-case expected cost is at most {upper:.6g} (the inner problem is concave)"
-        return _bound(upper, lower, least, told)
+        return bounded(upper, lower, least, told)
     if atoms is not None and in_ball(form, atoms):
         # A distribution in the ball costs this much, whatever the ascents have missed.
         costs = form.costs(trained, auxiliary, atoms.contexts, atoms.outcomes)
@@ -180,7 +180,7 @@ def certify_general(
     return Certificate(upper, lower, float("inf"), "estimate", message)
 
 
-def _bound(upper: float, lower: float, least: float, told: str) -> Certificate:
+def bounded(upper: float, lower: float, least: float, told: str) -> Certificate:
     """Return a certificate with a proved upper value, and a gap where the lower one is proved, too."""
     if lower <= max(least, 0.0):
         message = f"{told}; whether a better policy exists is not proved."

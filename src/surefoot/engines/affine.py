@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity import Adversary, AffineForm, Geometry, Plan, WassersteinForm
+from surefoot.ambiguity import Adversary, AffineForm, Geometry, JointForm, Plan, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS, affine_steps
 from surefoot.engines.arrangement import Arrangement
@@ -424,9 +424,9 @@ class Part:
         return Answer(parameters, np.array(gammas), certificate, self.steps)
 
 
-def multiplier_unit(form: AffineForm) -> float:
+def multiplier_unit(form: AffineForm | JointForm) -> float:
     """Return one unit of the multiplier of a form, in the user's units of cost and transport."""
-    order = form.order if isinstance(form, WassersteinForm) else 0
+    order = form.order if isinstance(form, WassersteinForm | JointForm) else 0
     return form.value_unit / form.column_unit**order
 
 

@@ -21,6 +21,7 @@ from surefoot.certificates import (
     move_distances,
 )
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
+from surefoot.engines.joint import joint_certificate
 from surefoot.engines.multiplier_search import (
     CHECK_HALVINGS,
     CHECK_ROWS,
@@ -38,7 +39,7 @@ from surefoot.engines.multiplier_search import (
 from surefoot.engines.optimizers import SGD, Adam
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
 from surefoot.policies import Linear, LinearParameters, PolicyParameters
-from surefoot.problem import GeneralForm, Problem, general_form
+from surefoot.problem import GeneralForm, Problem, general_form, why_not_joint
 from surefoot.random import rng_for
 from surefoot.tracing import keep_compiled, load_jax
 from surefoot.typing import BoolArray, FloatArray
@@ -65,6 +66,8 @@ FAR_RADII, FAR_SPREADS = 64.0, 32.0
 BOTTOMLESS, BOTTOMLESS_DROP = (1e3, 1e6), 10.0
 # Rows are split in two only where more than this share of the budget would be left unspent.
 UNSPENT = 0.005
+# A lower bound behind the run is proved to this share of the tolerance.
+PROOF_SHARE = 0.1
 # Rehearsals take this share of the steps of a fit.
 ROUGH_SHARE = 0.5
 # Radii to choose from, in units of the columns' spread.
@@ -601,12 +604,20 @@ class Autodiff(Engine):
                 f"The inner problem is not concave for {100 * share:.2g} % of the rows at this "
                 "multiplier: they were searched on both sides, and the certificate is an estimate."
             )
+        parameters = general_parameters(form, trained, auxiliary)
+        certificate = certify_general(
+            form, trained, auxiliary, moved, steepness, self.atoms(judged, number)
+        )
+        asked = self.problems[number] if self.problems else None
+        exact = asked is not None and why_not_joint(asked) is None
+        if asked is not None and exact and isinstance(parameters, LinearParameters):
+            least = form.cost.floor(form.outcomes.shape[1])
+            target = None if self.options.rough else PROOF_SHARE * self.options.gap_tol
+            certificate, remarks = joint_certificate(asked, parameters, least, target), []
         return Answer(
-            parameters=general_parameters(form, trained, auxiliary),
+            parameters=parameters,
             multiplier=moved.multiplier,
-            certificate=certify_general(
-                form, trained, auxiliary, moved, steepness, self.atoms(judged, number)
-            ),
+            certificate=certificate,
             steps=steps,
             remark=" ".join(remarks),
         )

@@ -10,6 +10,7 @@ the program near the best policy so far and adds the adversary's answer. The pro
 masses of the atoms: a plan of the adversary, from which the certificate proves its lower bound.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,11 +67,86 @@ class _Atoms(NamedTuple):
         return _Atoms(*(part[kept] for part in columns))
 
 
-class CuttingPlaneRun:
-    """A run that adds the adversary's answers to a linear program, round by round."""
+class PlaneRun(ABC):
+    """A run that adds the adversary's answers to a linear program, round by round.
+
+    A subclass says what a policy and an atom are.
+    """
+
+    atoms: Any
+    best: tuple[FloatArray, Any]
+    slopes: Any
+    value: float
+    reach: float
+    form: Any
+
+    def __init__(self) -> None:
+        self.steps = self.failures = 0
+
+    def policy(self) -> tuple[FloatArray, Any]:
+        """Return (theta, intercept) of the best policy so far."""
+        return self._plain(self.best)
+
+    def run(self, draws: IntArray) -> None:
+        """Take one round for each entry of ``draws``."""
+        for _ in draws:
+            self.steps += 1
+            if not self._round():
+                break
+
+    @abstractmethod
+    def _plain(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, Any]:
+        """Return a policy of the program in the units of the form."""
+
+    @abstractmethod
+    def _program(self) -> tuple[tuple[FloatArray, Any], float, FloatArray] | None:
+        """Return the best policy for the atoms within reach, what it would cost, and their masses."""
+
+    @abstractmethod
+    def _plan(self, masses: FloatArray) -> Any:
+        """Return the atoms with these masses as a plan of the adversary."""
+
+    @abstractmethod
+    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, Any]:
+        """Return the worst case of a policy (in the units of the form), and the adversary's answer."""
+
+    def _round(self) -> bool:
+        """Solve the program, try its policy, and add the adversary's answer; False if it failed."""
+        solved = self._program()
+        if solved is None:
+            self.reach *= 0.25
+            self.failures += 1
+            return self.failures < 10
+        policy, promised, masses = solved
+        self.slopes = self._plan(masses)
+        value, answers = self._judged(self._plain(policy))
+        far = max(
+            float(np.abs(now - before).max(initial=0.0))
+            for now, before in zip(policy, self.best, strict=True)
+        )
+        if self.value - value >= GAINED * (self.value - promised):
+            if far >= 0.99 * self.reach:
+                self.reach *= FARTHER
+            self.failures = 0
+        else:
+            self.failures += 1
+            if self.failures >= FAILURES:
+                self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
+        if value < self.value:
+            self.best, self.value = policy, value
+        ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
+        stays = self.atoms.prices == 0.0
+        kept = self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
+        self.atoms = kept.joined(answers)
+        return True
+
+
+class CuttingPlaneRun(PlaneRun):
+    """The run of one product."""
 
     def __init__(self, form: WassersteinForm) -> None:
-        self.form, self.steps = form, 0
+        super().__init__()
+        self.form = form
         decision, slopes = form.constant_order()
         self.slopes: FloatArray | Plan = slopes
         mean = form.weights @ form.contexts
@@ -83,20 +159,8 @@ class CuttingPlaneRun:
         cost = form.mean_cost(decision - form.outcomes) - min(form.pieces.least, 0.0)
         self.reach = FIRST_REACH * (cost / form.pieces.steepest or 1.0)
         self.best = np.zeros(len(self.sizes)), decision if form.intercept else 0.0
-        self.failures = 0
         self.value, gammas = value_and_multipliers(form, *self._plain(self.best))
         self.atoms = self._answers(self._plain(self.best)[0], gammas, still=True)
-
-    def policy(self) -> tuple[FloatArray, float]:
-        """Return (theta, intercept) of the best policy so far."""
-        return self._plain(self.best)
-
-    def run(self, draws: IntArray) -> None:
-        """Take one round for each entry of ``draws``."""
-        for _ in draws:
-            self.steps += 1
-            if not self._round():
-                break
 
     def _plain(self, policy: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
         theta = policy[0] / self.sizes
@@ -128,38 +192,13 @@ class CuttingPlaneRun:
         empty = _Atoms(every, none, form.contexts, form.outcomes, form.weights, none).at(none[:0])
         return empty.joined(*parts)
 
-    def _round(self) -> bool:
-        """Solve the program, try its policy, and add the adversary's answer; False if it failed."""
-        form = self.form
-        solved = self._program()
-        if solved is None:
-            self.reach *= 0.25
-            self.failures += 1
-            return self.failures < 10
-        policy, promised, masses = solved
-        self.slopes = Plan(
-            self.atoms.rows, self.atoms.lines, masses, self.atoms.contexts, self.atoms.outcomes
-        )
-        theta, intercept = self._plain(policy)
-        value, gammas = value_and_multipliers(form, theta, intercept)
-        far = max(
-            float(np.abs(policy[0] - self.best[0]).max(initial=0.0)), abs(policy[1] - self.best[1])
-        )
-        if self.value - value >= GAINED * (self.value - promised):
-            if far >= 0.99 * self.reach:
-                self.reach *= FARTHER
-            self.failures = 0
-        else:
-            self.failures += 1
-            if self.failures >= FAILURES:
-                self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
-        if value < self.value:
-            self.best, self.value = policy, value
-        ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
-        stays = self.atoms.prices == 0.0
-        kept = self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
-        self.atoms = kept.joined(self._answers(theta, gammas))
-        return True
+    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, "_Atoms"]:
+        value, gammas = value_and_multipliers(self.form, *policy)
+        return value, self._answers(policy[0], gammas)
+
+    def _plan(self, masses: FloatArray) -> Plan:
+        atoms = self.atoms
+        return Plan(atoms.rows, atoms.lines, masses, atoms.contexts, atoms.outcomes)
 
     def _program(self) -> tuple[tuple[FloatArray, float], float, FloatArray] | None:
         """Return the best policy for the atoms within reach, what it would cost, and their masses."""

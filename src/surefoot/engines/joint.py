@@ -4,11 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from surefoot.ambiguity import Adversary
+from surefoot.ambiguity import Adversary, JointForm, JointPlan
+from surefoot.certificates import Certificate, bounded, certify, relative_gap
+from surefoot.engines.joint_planes import JointPlaneRun, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, joint_form
 from surefoot.typing import FloatArray
+
+# Most rounds of cutting planes behind a lower bound.
+PROOF_ROUNDS = 50
 
 
 def joint_adversary(problem: Problem, parameters: LinearParameters) -> Adversary:
@@ -47,3 +52,33 @@ def joint_worst_values(
     values = [form.at_radius(float(radius)).worst_value(*policy)[0] for radius in radii]
     total = (np.array(values) + form.unavoidable) * form.value_unit
     return total, "bound" if form.limited else "exact"
+
+
+def joint_certificate(
+    problem: Problem, parameters: LinearParameters, least: float, target: float | None
+) -> Certificate:
+    """Return the exact worst case of a policy, beside a lower bound where one is quickly proved.
+
+    The lower bound comes from cutting planes, whose own policy is never handed out. ``target`` is how
+    closely they bound the best policy (None: not at all), ``least`` the least cost there is.
+    """
+    form = joint_form(problem)
+    policy = form.from_user_units(parameters.theta, parameters.intercept)
+    if target is not None and small_joint_program(form):
+        return certify([form], [policy], [_proof(form, target)])
+    upper = (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
+    at_most = "at most " if form.limited else ""
+    return bounded(upper, least, least, f"The worst-case expected cost is {at_most}{upper:.6g}")
+
+
+def _proof(form: JointForm, target: float) -> JointPlan | None:
+    """Return the plan that proves the largest lower bound found."""
+    run, lower, best = JointPlaneRun(form), form.least, None
+    for _ in range(PROOF_ROUNDS):
+        if relative_gap(run.value, lower, form.gap_floor) <= target:
+            break
+        run.run(np.zeros(1, dtype=np.int64))
+        bound = form.lower_bound(run.slopes)
+        if bound > lower:
+            lower, best = bound, run.slopes
+    return best

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, Plan
+from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.certificates import Certificate, certify
 from surefoot.engines.affine import multiplier_unit
 from surefoot.engines.engine import Parameters
@@ -139,7 +140,7 @@ class AffineSolver(Solver):
 
 @dataclass(frozen=True, eq=False)
 class ProductAnswer:
-    """The answer for one product, in the units of its form.
+    """The answer for one product, or for all under one adversary, in the units of its form.
 
     Attributes
     ----------
@@ -155,16 +156,16 @@ class ProductAnswer:
         The checks, in order.
     """
 
-    form: AffineForm
+    form: AffineForm | JointForm
     theta: FloatArray
-    intercept: float
-    slopes: FloatArray | Plan
+    intercept: Any
+    slopes: Any
     steps: int
     interrupted: bool = False
     history: tuple[Progress, ...] = ()
 
     @property
-    def policy(self) -> tuple[FloatArray, float]:
+    def policy(self) -> tuple[FloatArray, Any]:
         """(theta, intercept)."""
         return self.theta, self.intercept
 

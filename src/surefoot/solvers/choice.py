@@ -1,7 +1,8 @@
 """Which solver runs where the user names none."""
 
 from surefoot.engines.cutting_planes import small_program
-from surefoot.problem import Problem, affine_forms
+from surefoot.engines.joint_planes import small_joint_program
+from surefoot.problem import Problem, affine_forms, joint_form, why_not_joint
 from surefoot.solvers.base import Solver
 from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
@@ -12,7 +13,8 @@ def default_solver(problem: Problem) -> Solver:
     """Return the quickest solver that can certify.
 
     ``PrimalDual()`` for free supports and costs of two lines; elsewhere ``CuttingPlanes()`` for
-    problems of some hundred rows, and ``DASGD()`` for the others.
+    problems of some hundred rows, also of several products under one adversary, and ``DASGD()`` for
+    the others.
 
     Examples
     --------
@@ -26,6 +28,8 @@ def default_solver(problem: Problem) -> Solver:
     ...  for ball in (free, boxed)]
     ['PrimalDual', 'CuttingPlanes']
     """
+    if why_not_joint(problem) is None:
+        return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
     quick = PrimalDual()
     if quick.why_not(problem) is None:
         return quick

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
-from surefoot.engines.cutting_planes import CuttingPlaneRun, why_no_cuts
+from surefoot.engines.cutting_planes import CuttingPlaneRun, PlaneRun, why_no_cuts
+from surefoot.engines.joint_planes import JointPlaneRun
 from surefoot.io import register
-from surefoot.problem import Problem, affine_forms
+from surefoot.problem import Problem, affine_forms, joint_form, one_adversary, why_not_joint
 from surefoot.solvers.base import (
     DEFAULT_GAP,
     AffineSolver,
@@ -31,6 +32,7 @@ class CuttingPlanes(AffineSolver):
 
     It needs no random numbers and no tuning, and takes any support and any number of lines. Its
     programs grow with the rows: it is for problems of up to some thousand rows and tens of columns.
+    It is the solver of several products under one adversary (``adversary="joint"``).
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ class CuttingPlanes(AffineSolver):
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why the problem has no such program, or None."""
+        if one_adversary(problem):
+            return why_not_joint(problem)
         reason = super().why_not(problem)
         if reason is not None:
             return reason
@@ -78,13 +82,18 @@ class CuttingPlanes(AffineSolver):
         """Solve the problem; the seed is not used."""
         del seed
         self.refuse_unless_fit(problem)
-        products = [self.solve_form(form) for form in affine_forms(problem)]
+        if one_adversary(problem):
+            products = [self._solved(JointPlaneRun(joint_form(problem)))]
+        else:
+            products = [self.solve_form(form) for form in affine_forms(problem)]
         return assemble(self, products, gap_tol=self.gap_tol)
 
     def solve_form(self, form: AffineForm) -> ProductAnswer:
         """Solve one product."""
         assert isinstance(form, WassersteinForm)  # or it was refused
-        run = CuttingPlaneRun(form)
+        return self._solved(CuttingPlaneRun(form))
+
+    def _solved(self, run: PlaneRun) -> ProductAnswer:
         return run_until(run, self._rounds(), gap_tol=self.gap_tol, callback=self.callback)
 
     def roughly(self, rows: int) -> Solver:

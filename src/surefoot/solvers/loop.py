@@ -7,11 +7,11 @@ certificate bound them, keeps the best of each, and stops on the bounds alone.
 import math
 import time
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, Plan
+from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.certificates import relative_gap
 from surefoot.engines.affine import FIRST_PASSES, FIRST_STEPS, TARGET_SHARE, draw_rows
 from surefoot.solvers.base import Callback, ProductAnswer, Progress
@@ -24,17 +24,17 @@ class Run(Protocol):
     steps: int
 
     @property
-    def slopes(self) -> FloatArray | Plan:
+    def slopes(self) -> Any:
         """Slopes of the rows, or a plan of the adversary: what a lower bound is proved from."""
 
     @property
-    def form(self) -> AffineForm:
+    def form(self) -> AffineForm | JointForm:
         """What is solved."""
 
     def run(self, draws: IntArray) -> None:
         """Take one step per draw."""
 
-    def policy(self) -> tuple[FloatArray, float]:
+    def policy(self) -> tuple[FloatArray, Any]:
         """Return (theta, intercept) where the run stands."""
 
 
@@ -61,9 +61,7 @@ def run_until(
     """Continue a run until its certified gap is small enough or the blocks are spent."""
     form, unit = run.form, run.form.value_unit
     began, first, floor = time.perf_counter(), run.steps, form.gap_floor
-    slopes: FloatArray | Plan
-    decision, slopes = form.constant_order()
-    policy = (np.zeros(len(form.scale)), decision if form.intercept else 0.0)
+    policy, slopes = form.start()
     upper = form.worst_value(*policy)[0]
     lower = form.lower_bound(slopes)
 

@@ -1,0 +1,179 @@
+"""Cutting planes for several products under one adversary: one linear program over moved samples.
+
+As for one product (``cutting_planes.py``), with a policy of all products and one line for each choice
+of a line of every product: for a fixed move of row i to (x', y') on line l at transport cost c,
+w_l'(Theta'x' + t - y') + v_l - gamma c is linear in the policy and the multiplier.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, hstack
+
+from surefoot.ambiguity import JointForm, JointPlan
+from surefoot.ambiguity.joint_worst_case import (
+    best_moves,
+    line_moves,
+    open_ways,
+    stay,
+    value_and_multipliers,
+)
+from surefoot.engines.cutting_planes import FIRST_REACH, PlaneRun
+from surefoot.typing import FloatArray, IntArray
+
+# Up to so many pairs of a row and a line, each is in the program from the start, and answers are given
+# on every line; beyond, on the best line of each row alone.
+FEW_PAIRS = 4_000
+# Of mass that goes for ever, so many lines are added in each round: those that gain most.
+MOST_WAYS = 32
+# In a box every line is moved by itself for each multiplier that is tried: quick for so many lines.
+FEW_LINES = 32
+# Programs of up to so many numbers for each round are quicker than any other way to a proof.
+SMALL_PROGRAM = 60_000
+
+
+def small_joint_program(form: JointForm) -> bool:
+    """Whether several products under one adversary have a program that is quickly solved."""
+    (rows, columns), lines = form.contexts.shape, len(form.lines.levels)
+    if form.boxed and lines > FEW_LINES:
+        return False
+    pairs = rows * lines if rows * lines <= FEW_PAIRS else rows
+    return bool(pairs * columns * len(form.products) <= SMALL_PROGRAM)
+
+
+class _JointAtoms(NamedTuple):
+    """Moved samples; ``ages`` counts the rounds in which an atom had no mass. See ``JointPlan``."""
+
+    rows: IntArray
+    lines: IntArray
+    contexts: FloatArray
+    outcomes: FloatArray
+    prices: FloatArray
+    ages: IntArray
+
+    def joined(self, *others: "_JointAtoms") -> "_JointAtoms":
+        columns: Any = zip(self, *others, strict=True)
+        return _JointAtoms(*(np.concatenate(parts) for parts in columns))
+
+    def at(self, kept: IntArray) -> "_JointAtoms":
+        columns: Any = self
+        return _JointAtoms(*(part[kept] for part in columns))
+
+
+class JointPlaneRun(PlaneRun):
+    """The run of several products under one adversary."""
+
+    def __init__(self, form: JointForm) -> None:
+        super().__init__()
+        self.form, self.slopes, self.reach = form, None, FIRST_REACH
+        first, count = form.first, len(form.products)
+        mean = form.weights @ form.contexts
+        self.centre = mean if form.intercept else np.zeros_like(mean)
+        moves = np.where(first.movable, form.radius, 0.0)
+        sizes = np.sqrt(form.weights @ (form.contexts - self.centre) ** 2 + moves**2)
+        self.sizes = np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        # Parameters of each product count in what they add to its own costs, in any units.
+        self.units = np.array([_cost_size(one) for one in form.products])
+        (theta, decisions), _ = form.start()
+        self.best = theta, decisions / self.units
+        lines = len(form.lines.levels)
+        self.few = len(form.weights) * lines <= FEW_PAIRS
+        self.present = np.zeros((len(form.weights), lines), dtype=bool)
+        self.empty = _JointAtoms(
+            np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, len(theta))),
+            np.zeros((0, count)), np.zeros(0), np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+        self.value, answers = self._judged(self._plain(self.best))
+        self.atoms = self._still(np.ones_like(self.present)).joined(answers) if self.few else answers
+
+    def _plain(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, FloatArray]:
+        theta = policy[0] * self.units / self.sizes
+        return theta, policy[1] * self.units - self.centre @ theta
+
+    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, _JointAtoms]:
+        form = self.form
+        value, gammas = value_and_multipliers(form, policy)
+        parts = [self._moved(policy, gamma) for gamma in gammas]
+        wanted = np.zeros_like(self.present)
+        wanted[np.arange(len(wanted)), stay(form, policy).line] = True
+        parts.append(self._still(wanted))
+        ways = sorted(open_ways(form, policy[0]), key=lambda way: -way.gain)[:MOST_WAYS]
+        if ways:
+            parts.append(
+                _JointAtoms(
+                    np.full(len(ways), -1), np.array([way.line for way in ways]),
+                    np.array([way.contexts for way in ways]), np.array([way.outcomes for way in ways]),
+                    np.ones(len(ways)), np.zeros(len(ways), dtype=np.int64),
+                )
+            )  # fmt: skip
+        return value, self.empty.joined(*parts)
+
+    def _still(self, wanted: Any) -> _JointAtoms:
+        """Return atoms that stay where they are, of those wanted that are not there yet."""
+        rows, lines = np.nonzero(wanted & ~self.present)
+        self.present[rows, lines] = True
+        contexts = np.zeros((len(rows), len(self.sizes)))
+        outcomes = np.zeros((len(rows), len(self.units)))
+        return _JointAtoms(rows, lines, contexts, outcomes, np.zeros(len(rows)), np.zeros_like(rows))
+
+    def _moved(self, policy: tuple[FloatArray, Any], gamma: float) -> _JointAtoms:
+        """Return the adversary's moves at a multiplier: on every line if there are few, or the best."""
+        n = len(self.form.weights)
+        every, none = np.arange(n), np.zeros(n, dtype=np.int64)
+        if self.few:
+            lines = range(self.present.shape[1])
+            moved = [line_moves(self.form, policy[0], line, gamma) for line in lines]
+            parts = [_JointAtoms(every, np.full(n, line), *moved[line], none) for line in lines]
+        else:
+            moves = best_moves(self.form, policy, gamma)
+            parts = [
+                _JointAtoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)
+            ]
+        found = self.empty.joined(*parts)
+        return found.at(np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
+
+    def _plan(self, masses: FloatArray) -> JointPlan:
+        atoms = self.atoms
+        picks = self.form.lines.picks[atoms.lines]
+        return JointPlan(atoms.rows, picks, masses, atoms.contexts, atoms.outcomes)
+
+    def _program(self) -> tuple[tuple[FloatArray, FloatArray], float, FloatArray] | None:
+        """Return the best policy for the atoms within reach, what it would cost, and their masses."""
+        form, atoms = self.form, self.atoms
+        (s, d), n, m = self.best[0].shape, len(form.weights), len(atoms.rows)
+        w = form.lines.slopes[atoms.lines]
+        gone = atoms.rows < 0
+        at = np.where(gone[:, None], 0.0, form.contexts[atoms.rows] - self.centre) + atoms.contexts
+        y = np.where(gone[:, None], 0.0, form.outcomes[atoms.rows]) + atoms.outcomes
+        # Columns: theta (products side by side), t, gamma times budget, s. Prices are shares of it.
+        products = np.einsum("mj,ms->msj", w * self.units, at / self.sizes[:, 0]).reshape(m, s * d)
+        constants = np.where(gone[:, None], 0.0, w * self.units)
+        dense = np.column_stack([products, constants, -atoms.prices / (form.budget or 1.0)])
+        right = (w * y).sum(axis=1) - np.where(gone, 0.0, form.lines.levels[atoms.lines])
+        size = np.maximum(np.abs(dense).max(axis=1), 1.0)
+        held = np.flatnonzero(~gone)
+        levels = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
+        matrix = hstack([csr_array(dense / size[:, None]), levels], format="csr")
+        objective = np.concatenate([np.zeros(s * d + d), [1.0], form.weights])
+        centre = np.concatenate([self.best[0].ravel(), self.best[1]])
+        reach = np.full(len(centre), self.reach)
+        reach[s * d :] *= form.intercept
+        bounds = [
+            *zip(centre - reach, centre + reach, strict=True),
+            (0.0, None),
+            *([(None, None)] * n),
+        ]
+        found = linprog(objective, A_ub=matrix, b_ub=right / size, bounds=bounds, method="highs")
+        if found.status != 0:
+            return None
+        masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
+        masses = np.where(gone, masses * atoms.prices, masses)
+        policy = found.x[: s * d].reshape(s, d), found.x[s * d : s * d + d]
+        return policy, float(found.fun), masses
+
+
+def _cost_size(form: Any) -> float:
+    """Return the size of a product's residuals at its best constant decision."""
+    cost = form.mean_cost(form.constant_order()[0] - form.outcomes) - min(form.pieces.least, 0.0)
+    return cost / form.pieces.steepest or 1.0
