@@ -24,6 +24,9 @@ ROWS = Empirical(X, X.sum(axis=1) + RNG.normal(size=12))
 SAMPLER = Gaussian(mean=np.zeros(3), covariance=np.eye(3))
 TWO, TIERS = Newsvendor(1.0, 0.2), TieredNewsvendor(((0, 1.0), (3, 2.0)), 0.2)
 BALL, BOX = WassersteinBall(0.1), Box(-9, 9)
+JOINT = WassersteinBall(0.1, adversary="joint")
+TWO_ROWS = Empirical(X, X + RNG.normal(size=(12, 2)))
+TWO_SAMPLER = Gaussian(mean=np.zeros(4), covariance=np.eye(4), n_products=2)
 
 CASES = {
     "linear, cost of two slopes": [
@@ -34,6 +37,10 @@ CASES = {
     ],
     "linear; more slopes": [
         (TIERS, Linear(), BALL), (TWO, Linear(), WassersteinBall(0.1, support=BOX)),
+    ],
+    "linear, several products under one adversary": [
+        (TWO, Linear(), JOINT), (TIERS, Linear(), JOINT),
+        (TWO, Linear(), WassersteinBall(0.1, support=BOX, adversary="joint")),
     ],
     "linear, smoothed cost": [(Newsvendor(1.0, 0.2, smoothing=0.5), Linear(), BALL)],
     "linear, `Contamination`": [(TWO, Linear(), Contamination(0.1)), (TIERS, Linear(), Contamination(0.1))],
@@ -55,6 +62,11 @@ def how(problem):
     return "compiled" if affine_forms(problem.around(ROWS))[0].geometry is not None else "NumPy"
 
 
+def nominals(ball):
+    """Rows and a sampler, of several products where one adversary faces them."""
+    return (TWO_ROWS, TWO_SAMPLER) if getattr(ball, "adversary", "each") == "joint" else (ROWS, SAMPLER)
+
+
 def solved(cost, policy, ball, nominal):
     problem = Problem(cost, policy, nominal, ball)
     solver = default_solver(problem)
@@ -68,8 +80,9 @@ def followed(cost, policy, ball):
         options = StreamOptions(cost, policy, ball, None, AdaptiveStep(), 0.0, 0)
     except SurefootError:
         return "refused"
-    assert why_no_stream(options, 1) is None
-    return f"DA-SGD {how(Problem(cost, policy, ROWS, ball))}"
+    rows, _ = nominals(ball)
+    assert why_no_stream(options, rows.n_products) is None
+    return f"DA-SGD {how(Problem(cost, policy, rows, ball))}"
 
 
 def told(cell):
@@ -91,5 +104,5 @@ def test_every_line_of_the_table_has_a_case():
 @pytest.mark.parametrize("line", table(), ids=lambda line: line[0])
 def test_the_table_says_what_runs(line):
     for parts in next(CASES[key] for key in CASES if line[0].startswith(key)):
-        made = [solved(*parts, ROWS), solved(*parts, SAMPLER), followed(*parts)]
+        made = [*(solved(*parts, nominal) for nominal in nominals(parts[2])), followed(*parts)]
         assert [told(cell) for cell in line[1:]] == made, parts
