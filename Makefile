@@ -54,7 +54,7 @@ reproduce: $(VENV)/.demo
 	$(BIN)/python -m reproduction paper --quick
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m sphinx -W --keep-going -b html docs site
 
 clean:
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -17,7 +17,8 @@ def blocks(page):
 
 # Pages that compile for half a minute each.
 SLOW = {"docs/howto/general.md", "docs/robustness.md"}
-NAMES = {str(page.relative_to(ROOT)): page for page in PAGES if blocks(page)}
+TUTORIAL = ROOT / "docs" / "tutorial.md"  # has a test of its own, which also compares what is printed
+NAMES = {str(page.relative_to(ROOT)): page for page in PAGES if blocks(page) and page != TUTORIAL}
 RUN = [
     pytest.param(page, id=name, marks=[pytest.mark.nightly] if name in SLOW else [])
     for name, page in NAMES.items()
@@ -32,6 +33,22 @@ def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
         code = compile("\n" * (line - 1) + source, str(page), "exec")
         exec(code, namespace)
     assert capsys.readouterr().out or page.name == "save.md" or page.name == "paper.md"
+
+
+WITH_OUTPUT = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for source, told in WITH_OUTPUT.findall(TUTORIAL.read_text()):
+        exec(source, namespace)
+        printed = capsys.readouterr().out
+        assert NUMBER.sub("", printed).split() == NUMBER.sub("", told).split()
+        if "s/fit" not in told:  # a table with seconds
+            made, expected = (list(map(float, NUMBER.findall(text))) for text in (printed, told))
+            assert made == pytest.approx(expected, rel=0.05)
 
 
 def test_pages_have_code_to_run():

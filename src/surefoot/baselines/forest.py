@@ -75,7 +75,7 @@ class Forest(Baseline):
     r"""Order the outcome quantile under the weights of a random forest.
 
     .. math:: w_i(x) = \frac1T \sum_t \frac{1\{x_i \in \ell_t(x)\}}{\#\{k : x_k \in \ell_t(x)\}},
-              \quad z(x) = \min \{ y_k : \textstyle\sum_{y_i \le y_k} w_i(x) \ge b / (b + h) \}
+              \quad z(x) = \min \{ y_k : \sum_{y_i \le y_k} w_i(x) \ge b / (b + h) \}
 
     :math:`\ell_t(x)` is the leaf of tree t in which x falls; every training row counts, whether or
     not the tree's bootstrap sample had it. With sample weights rows count by their weight.

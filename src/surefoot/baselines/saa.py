@@ -17,7 +17,7 @@ SEARCH = {"xatol": 1e-6, "fatol": 1e-10, "maxiter": 2_000}
 class SAA(Baseline):
     r"""Always order the outcome quantile, whatever the context.
 
-    .. math:: z = \min \{ y_k : \textstyle\sum_{i : y_i \le y_k} w_i \ge b / (b + h) \}
+    .. math:: z = \min \{ y_k : \sum_{i : y_i \le y_k} w_i \ge b / (b + h) \}
 
     Parameters
     ----------

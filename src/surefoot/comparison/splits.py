@@ -56,7 +56,7 @@ class Folds(Splits):
     interval is far too narrow. Its variance is corrected as Nadeau and Bengio proposed, with J splits
     and sample variance s^2:
 
-    .. math:: \Big(\frac1J + \frac{n_\text{test}}{n_\text{train}}\Big) s^2
+    .. math:: \left(\frac1J + \frac{n_\text{test}}{n_\text{train}}\right) s^2
 
     Parameters
     ----------

@@ -256,7 +256,7 @@ class Pieces:
 
     @property
     def steepest(self) -> float:
-        """The Lipschitz constant G = max |w_k|."""
+        """The Lipschitz constant G, the largest absolute slope."""
         return max(self.up, self.down)
 
     @property
