@@ -21,8 +21,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "mathml",
+    "printed",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_printed"]
 templates_path = ["_templates"]
 # Attributes of several classes share a name; how-to pages may skip a level of headings.
 suppress_warnings = ["ref.python", "myst.header"]

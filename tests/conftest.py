@@ -3,7 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from hypothesis import settings
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity import WassersteinForm
 from surefoot.costs import Newsvendor
-from surefoot.exceptions import MissingExtraError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
@@ -40,11 +40,24 @@ def pytest_make_collect_report(collector: pytest.Collector) -> object:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> object:
+    """Skip a test whose fixture ran into a missing extra, where that is asked for."""
+    with _skipped_without_extras():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> object:
     """Skip a test that ran into a missing extra, where that is asked for."""
-    try:
+    with _skipped_without_extras():
         return (yield)
-    except (MissingExtraError, ModuleNotFoundError) as error:
+
+
+@contextmanager
+def _skipped_without_extras() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:  # MissingExtraError is one
         if WITHOUT_EXTRAS:
             pytest.skip(str(error))
         raise

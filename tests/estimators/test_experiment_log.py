@@ -105,11 +105,27 @@ def test_autologging_keeps_the_model(mlflow, monkeypatch):
 
 def test_a_model_that_cannot_be_kept_is_fitted_all_the_same(mlflow):
     mlflow.sklearn.autolog()
-    with pytest.warns(SurefootWarning, match="did not keep the model: .*sklearn.tree._tree.Tree"):
+    with pytest.warns(SurefootWarning, match="did not record the fit: .*sklearn.tree._tree.Tree"):
         model = Forest(n_trees=5).fit(DATA.X, DATA.y)  # skops asks for trust in trees of scikit-learn
     assert model.predict(DATA.X).shape == (40,)
     (run,) = runs(mlflow)
     assert run.info.status == "FINISHED"
+
+
+def test_a_store_that_fails_does_not_fail_the_fit(mlflow, monkeypatch):
+    def broken(*args, **kwargs):
+        raise mlflow.MlflowException("the store is gone")
+
+    mlflow.sklearn.autolog()
+    monkeypatch.setattr(mlflow, "start_run", broken)
+    with pytest.warns(SurefootWarning, match="MLflow did not record the fit: the store is gone"):
+        model = clone(LINEAR).fit(DATA.X, DATA.y)
+    assert model.converged_
+    monkeypatch.undo()
+    monkeypatch.setattr(mlflow, "log_metrics", broken)
+    with pytest.warns(SurefootWarning, match="MLflow did not record the fit: the store is gone"):
+        clone(LINEAR).fit(DATA.X, DATA.y)
+    assert mlflow.active_run() is None
 
 
 def test_a_fit_that_fails_is_a_run_that_failed(mlflow):
@@ -132,9 +148,10 @@ def test_a_grid_search_is_recorded_by_mlflow_and_not_by_each_fold(mlflow):
 
 def test_the_page_on_habits_runs(mlflow, capsys):
     page = Path(__file__).parents[2] / "docs" / "howto" / "scikit-learn.md"
-    blocks = re.findall(r"^```python( mlflow)?\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(py|python)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    (kept,) = [code for mark, code in blocks if mark == "py"]  # other tests run the rest
     namespace = {}
-    for code in (blocks[0][1], next(code for mark, code in blocks if mark)):
+    for code in (blocks[0][1], kept):
         exec(code, namespace)
     assert capsys.readouterr().out.splitlines()[-2:] == ["True", "0.2"]
 

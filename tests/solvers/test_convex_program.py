@@ -74,6 +74,7 @@ def test_the_missing_package_is_named_with_the_command(make_demand, monkeypatch)
 
 
 def test_an_unknown_solver_is_an_error_of_ours(make_demand):
+    pytest.importorskip("cvxpy")
     with pytest.raises(SurefootError, match="NOPE"):
         ConvexProgram(solver="NOPE").solve(make_demand())
 

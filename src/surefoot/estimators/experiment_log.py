@@ -73,26 +73,51 @@ def _record(model: Any, fit: Callable[[], Any]) -> Any:
     mlflow: Any = sys.modules["mlflow"]
     tools: Any = sys.modules["mlflow.utils.autologging_utils"]
     own = mlflow.active_run() is None
-    if own:
-        mlflow.start_run()
-    done, token = False, _RECORDING.set(True)
+    begun = _told(lambda: _begin(model))
+    token, ended = _RECORDING.set(True), "FAILED"
     try:
-        mlflow.set_tags({
-            "estimator_name": type(model).__name__,
-            "estimator_class": f"{type(model).__module__}.{type(model).__name__}",
-        })  # fmt: skip
-        mlflow.log_params({k: str(v)[:LONGEST] for k, v in model.get_params(deep=True).items()})
         with tools.disable_autologging():
             fitted = fit()
-        mlflow.log_metrics(_measures(fitted))
-        if tools.get_autologging_config("sklearn", "log_models", True):
-            _log_model(fitted)
-        done = True
+        if begun:
+            _told(lambda: _end(fitted))
+        ended = "FINISHED"
         return fitted
     finally:
         _RECORDING.reset(token)
-        if own:
-            mlflow.end_run("FINISHED" if done else "FAILED")
+        if own and begun:
+            _told(lambda: mlflow.end_run(ended))
+
+
+def _told(write: Callable[[], Any]) -> bool:
+    """Return whether MLflow could write; where it could not, the fit is none the worse."""
+    try:
+        write()
+    except (sys.modules["mlflow"].MlflowException, MissingExtraError) as error:
+        reason = str(error).partition("\n")[0]
+        warn_user(f"MLflow did not record the fit: {reason}", SurefootWarning)
+        return False
+    return True
+
+
+def _begin(model: Any) -> None:
+    """Start a run, if there is none, and write down what is to be fitted."""
+    mlflow: Any = sys.modules["mlflow"]
+    if mlflow.active_run() is None:
+        mlflow.start_run()
+    kind = type(model)
+    mlflow.set_tags(
+        {"estimator_name": kind.__name__, "estimator_class": f"{kind.__module__}.{kind.__name__}"}
+    )
+    mlflow.log_params({k: str(v)[:LONGEST] for k, v in model.get_params(deep=True).items()})
+
+
+def _end(model: Any) -> None:
+    """Write down what came out and, unless the user has said no, keep the model."""
+    mlflow: Any = sys.modules["mlflow"]
+    tools: Any = sys.modules["mlflow.utils.autologging_utils"]
+    mlflow.log_metrics(_measures(model))
+    if tools.get_autologging_config("sklearn", "log_models", True):
+        mlflow.sklearn.log_model(model, name="model", skops_trusted_types=skops_types(model))
 
 
 def _measures(model: Any) -> dict[str, float]:
@@ -103,13 +128,3 @@ def _measures(model: Any) -> dict[str, float]:
     found |= {f"certificate_{name}": getattr(certificate, name, None) for name in BOUNDS}
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
     return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}
-
-
-def _log_model(model: Any) -> None:
-    """Keep the model in MLflow's own format; where that fails, the fit is none the worse."""
-    mlflow: Any = sys.modules["mlflow"]
-    try:
-        mlflow.sklearn.log_model(model, name="model", skops_trusted_types=skops_types(model))
-    except (mlflow.MlflowException, MissingExtraError) as error:
-        reason = str(error).partition("\n")[0]
-        warn_user(f"MLflow recorded the fit, but did not keep the model: {reason}", SurefootWarning)
