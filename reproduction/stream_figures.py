@@ -51,8 +51,8 @@ def _regret(findings: StreamFindings) -> Figure:
         grid[0].legend(frameon=False, fontsize=8.5)
         seeds = len({one.seed for one in findings.regret})
         caption = (
-            f"Regret on stationary streams: {seeds} seeds (thin) and their mean (thick). Dashes grow "
-            "as the root of T. With a fixed radius, plain regret must end up proportional to T."
+            f"Regret on stationary streams: mean (lines) and range (bands) of {seeds} seeds. Dashes "
+            "grow as the root of T. With a fixed radius, plain regret must end up proportional to T."
         )
         return finish(figure, "regret", caption)
 
@@ -61,18 +61,19 @@ def _regret_lines(axes: Any, paths: list[tuple[Any, Any]], coefficients: str) ->
     if not paths:
         return
     colour = _COLOURS[coefficients]
-    for times, regret in paths:
-        kept = (times >= 10) & (regret > 0)
-        axes.plot(times[kept], regret[kept], color=colour, linewidth=0.5, alpha=0.3)
-    times = paths[0][0]
-    kept = times >= 10
-    mean = np.mean([regret for _, regret in paths], axis=0)
+    times, first = paths[0][0], not axes.lines
+    regrets = np.array([regret for _, regret in paths])
+    mean = regrets.mean(axis=0)
+    kept = (times >= 10) & (regrets > 0).all(axis=0)
+    low, high = regrets.min(axis=0)[kept], regrets.max(axis=0)[kept]
+    axes.fill_between(times[kept], low, high, color=colour, alpha=0.18, linewidth=0)
     axes.plot(
         times[kept], mean[kept], color=colour, linewidth=2.2, label=f"{coefficients} coefficients"
     )
     late = times >= times[-1] / 10**DECADES
     guide = mean[late][0] * np.sqrt(times[late] / times[late][0])
-    axes.plot(times[late], guide, color="#555555", linewidth=1.0, linestyle=_DASHES, zorder=1)
+    name = "growing as the root of T" if first else "_nolegend_"
+    axes.plot(times[late], guide, color="#555555", linewidth=1.0, linestyle=_DASHES, label=name)
 
 
 def _costs(findings: StreamFindings) -> Figure:
