@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.report.facts import Facts
-from surefoot.report.intervals import bootstrap_means, interval, run_length
+from surefoot.report.intervals import bootstrap_means, by_row, interval, run_length
 from surefoot.report.pictures import Interval
+from surefoot.typing import FloatArray
 
 # Columns shown, the strongest first.
 SHOWN_COLUMNS = 8
@@ -67,20 +68,21 @@ def judge(facts: Facts) -> Judgement | None:
     trials = facts.trials
     if trials.ours.reason:
         return None
-    costs = np.column_stack([method.costs for method in trials.answered])
-    run = run_length(len(costs), ordered=facts.rows.days is not None or facts.rows.ordered)
+    _, costs = by_row(trials.judged, np.column_stack([method.costs for method in trials.answered]))
+    timed = facts.rows.days is not None or facts.rows.ordered
+    run = run_length(len(costs), ordered=timed)
     means = bootstrap_means(costs, run, seed=0)
     rows = []
     for k, method in enumerate(trials.answered):
         difference = Interval(
             method.label, float(costs[:, k].mean() - costs[:, 0].mean()),
-            *interval(means[:, k] - means[:, 0]),
+            *interval(means[:, k] - means[:, 0], len(costs)),
         )  # fmt: skip
         verdict = (
             "" if k == 0 else MORE if difference.low > 0 else LESS if difference.high < 0 else OPEN
         )
         kind = {"": "ours", MORE: "worse", LESS: "better"}.get(verdict, "other")
-        cost = Interval(method.label, float(costs[:, k].mean()), *interval(means[:, k]))
+        cost = Interval(method.label, float(costs[:, k].mean()), *interval(means[:, k], len(costs)))
         rows.append(
             MethodRow(method.label, cost._replace(kind="ours" if k == 0 else "other"),
                       difference._replace(kind=kind), verdict)
@@ -88,13 +90,13 @@ def judge(facts: Facts) -> Judgement | None:
     enough, planned = _service(facts)
     return Judgement(
         methods=tuple(sorted(rows, key=lambda row: row.cost.value)),
-        saving=_saving(facts, means), enough=enough, planned=planned,
-        unknown=_columns(facts, facts.trials.effects.unknown, run),
-        wrong=_columns(facts, facts.trials.effects.wrong, run),
+        saving=_saving(facts, means, len(costs)), enough=enough, planned=planned,
+        unknown=_columns(facts, trials.effects.unknown, timed=timed),
+        wrong=_columns(facts, trials.effects.wrong, timed=timed),
     )  # fmt: skip
 
 
-def _saving(facts: Facts, means: np.ndarray) -> Interval | None:
+def _saving(facts: Facts, means: FloatArray, rows: int) -> Interval | None:
     names = [method.name for method in facts.trials.answered]
     if "saa" not in names or facts.cost.floor(facts.rows.y.shape[1]) < 0.0:
         return None  # a share of a cost that may be negative says nothing
@@ -102,7 +104,7 @@ def _saving(facts: Facts, means: np.ndarray) -> Interval | None:
     constant = float(facts.trials.answered[k].costs.mean())
     if not (constant > 0 and (means[:, k] > 0).all()):
         return None
-    low, high = interval(1.0 - means[:, 0] / means[:, k])
+    low, high = interval(1.0 - means[:, 0] / means[:, k], rows)
     return Interval("saving", 1.0 - float(facts.trials.ours.costs.mean()) / constant, low, high)
 
 
@@ -115,14 +117,15 @@ def _service(facts: Facts) -> tuple[float | None, float | None]:
     return float(covered.mean()), backorder / (backorder + holding)
 
 
-def _columns(facts: Facts, effects: np.ndarray, run: int) -> tuple[Interval, ...]:
+def _columns(facts: Facts, effects: FloatArray, *, timed: bool) -> tuple[Interval, ...]:
     """Return what columns are worth, the strongest first; those without any effect are left out."""
-    means = bootstrap_means(effects, run, seed=0)
+    _, effects = by_row(facts.trials.effects.rows, effects)
+    means = bootstrap_means(effects, run_length(len(effects), ordered=timed), seed=0)
     names = facts.rows.names
     found = []
     for k, j in enumerate(facts.trials.effects.columns):
         if (effects[:, k] != 0.0).any():
-            low, high = interval(means[:, k])
+            low, high = interval(means[:, k], len(effects))
             kind = "worse" if low > 0 else "other"
             found.append(Interval(names[j], float(effects[:, k].mean()), low, high, kind))
     return tuple(sorted(found, key=lambda entry: -entry.value)[:SHOWN_COLUMNS])

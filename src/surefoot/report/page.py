@@ -1,5 +1,6 @@
 """The report as one HTML page: no script, nothing to load, light or dark, on screen and on paper."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def _data(facts: Facts) -> Markup:
     y, origin = facts.rows.y, facts.origin
     name = "" if facts.outcome == "outcome" else f", {facts.outcome}"
     about = (
-        f"{len(facts.rows):,} rows, {len(facts.columns)} columns of context"
+        f"{len(facts.rows):,} rows, {words.counted(len(facts.columns), 'column')} of context"
         + (f", from {origin.source}" if origin.source else "")
         + f". The outcome{name}: from {words.amount(y.min())} to {words.amount(y.max())}, "
         f"{words.amount(y.mean())} on average."
@@ -152,9 +153,8 @@ def _over_time(facts: Facts) -> Markup:
     trials = facts.trials
     honest = not trials.ours.reason
     if honest:
-        order = np.argsort(trials.judged, kind="stable")
-        decisions, places = trials.ours.decisions[order], trials.judged[order]
-        rows = facts.judged.take(places)
+        places, first = np.unique(trials.judged, return_index=True)
+        decisions, rows = trials.ours.decisions[first], facts.judged.take(places)
         who = "a policy of the same recipe that had not seen the row"
         if facts.seen is False:
             who = "the model, which had not seen the row"
@@ -223,7 +223,8 @@ def _costs(facts: Facts, found: Judgement | None) -> Markup:
 def _difference(entry: Interval, verdict: str) -> tuple[str, str, str]:
     if not verdict:
         return "", "", "this model"
-    return f"{entry.value:+.3g}", f"{entry.low:+.3g} to {entry.high:+.3g}", verdict
+    known = "-" if math.isnan(entry.low) else f"{entry.low:+.3g} to {entry.high:+.3g}"
+    return f"{entry.value:+.3g}", known, verdict
 
 
 def _shifts(facts: Facts, found: Judgement | None) -> Markup:

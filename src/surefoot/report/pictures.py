@@ -83,7 +83,7 @@ def _over_time(
         x = float(frame.x(place))
         end = "end" if x > frame.right - 30.0 else "middle"
         parts.append(line(x, frame.bottom, x, frame.bottom + 4, "axis"))
-        parts.append(text(x, frame.bottom + 16, name, anchor=end))
+        parts.append(text(x, frame.bottom + 18, name, anchor=end))
     xs = frame.x(np.arange(count))
     if outcomes is not None:
         parts += [dot(x, y, "outcome", 2.6) for x, y in zip(xs, frame.y(outcomes), strict=True)]

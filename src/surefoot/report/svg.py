@@ -160,9 +160,9 @@ class Frame:
             if grid:
                 parts.append(line(x, self.top, x, self.bottom, "grid"))
             name = number(float(value), step)
-            parts.append(text(x, self.bottom + 15, name, anchor=self.anchor(x, name)))
+            parts.append(text(x, self.bottom + 17, name, anchor=self.anchor(x, name)))
         middle = 0.5 * (self.left + self.right)
-        return [*parts, text(middle, self.bottom + 32, label, "label", "middle", longest=64)]
+        return [*parts, text(middle, self.bottom + 33, label, "label", "middle", longest=64)]
 
     def anchor(self, x: float, words: str) -> str:
         """Return how words at a place are put so that they stay inside."""

@@ -67,13 +67,14 @@ class ColumnEffects:
 
     Attributes
     ----------
-    columns
-        Positions among the columns of X.
+    rows, columns
+        Positions of the rows looked at, and of the columns among those of X.
     unknown, wrong
         Shape (rows, columns): how much more a row costs if the column holds the value of another row,
         and if it is off by half a standard deviation (zero for text, dates and 0/1 columns).
     """
 
+    rows: IntArray
     columns: tuple[int, ...]
     unknown: FloatArray
     wrong: FloatArray
@@ -178,6 +179,7 @@ def run_trials(
     spread = rows.spread
     judged: list[IntArray] = []
     effects: list[tuple[FloatArray, FloatArray]] = []
+    looked_at: list[IntArray] = [np.empty(0, dtype=np.int64)]
     suspects: dict[tuple[int, str], Suspect] = {}
     columns: tuple[int, ...] = ()
     for split in plan.splits(len(rows), seed):
@@ -190,7 +192,9 @@ def run_trials(
                 on_progress(f"{one.method.name}, {split.name}")
             fitted = _judge(one, cost, part, spread, seed)
             if one is running[0] and fitted is not None:
-                some = part[1].take(_some(len(part[1]), seed))
+                chosen = _some(len(part[1]), seed)
+                some = part[1].take(chosen)
+                looked_at.append(split.test[chosen])
                 columns = columns or _strong_columns(fitted, some, seed)
                 effects.append(_effects(fitted, cost, some, columns, spread, seed))
             if one.method.name == OURS and fitted is not None:
@@ -199,7 +203,9 @@ def run_trials(
     unknown, wrong = zip(*effects, strict=True) if effects else ((np.empty((0, 0)),),) * 2
     return Trials(
         methods=found, judged=np.concatenate(judged), described=plan.describe(len(rows)),
-        effects=ColumnEffects(columns, np.concatenate(unknown), np.concatenate(wrong)),
+        effects=ColumnEffects(
+            np.concatenate(looked_at), columns, np.concatenate(unknown), np.concatenate(wrong)
+        ),
         suspects=tuple(suspects[key] for key in sorted(suspects)),
     )  # fmt: skip
 

@@ -1,5 +1,7 @@
 """The sentences of a report, for whoever plans."""
 
+import math
+
 from surefoot.report.facts import Facts
 from surefoot.report.judgement import LESS, MORE, Judgement
 from surefoot.report.pictures import Interval
@@ -17,7 +19,18 @@ def amount(value: float) -> str:
 
 def span(entry: Interval) -> str:
     """Return the interval of a number in words."""
+    if math.isnan(entry.low):
+        return "too little for an interval"
     return f"95 % interval {amount(entry.low)} to {amount(entry.high)}"
+
+
+def counted(count: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> counted(1, "column"), counted(3, "column")
+    ('1 column', '3 columns')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def percent(value: float) -> str:
@@ -77,15 +90,15 @@ def costs_what(facts: Facts, found: Judgement | None) -> str:
         )
     who = "it" if facts.seen is False else "such a policy"
     told = (
-        f"On {len(facts.trials.judged):,} {facts.each}s not seen before {who} cost "
+        f"On {len(set(facts.trials.judged.tolist())):,} {facts.each}s not seen before {who} cost "
         f"{amount(found.ours.cost.value)} a {facts.each} ({span(found.ours.cost)})"
     )
     if found.saving is not None:
         word = "less" if found.saving.value >= 0 else "more"
-        told += (
-            f", {percent(abs(found.saving.value))} {word} than the best constant order of the past "
-            f"(95 % interval of the saving {percent(found.saving.low)} to {percent(found.saving.high)})"
-        )
+        told += f", {percent(abs(found.saving.value))} {word} than the best constant order of the past"
+        if not math.isnan(found.saving.low):
+            ends = f"{percent(found.saving.low)} to {percent(found.saving.high)}"
+            told += f" (95 % interval of the saving {ends})"
     if found.enough is not None and found.planned is not None:
         told += (
             f"; it was enough on {100 * found.enough:.0f} of 100 {facts.each}s, planned were "
