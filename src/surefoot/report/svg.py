@@ -151,18 +151,28 @@ class Frame:
         )
 
     def x_axis(self, label: str, count: int = 5, *, grid: bool = False) -> list[str]:
-        """Return numbers below, and what they are."""
+        """Return numbers below, as many as have room, and what they are."""
         parts = [line(self.left, self.bottom, self.right, self.bottom, "axis")]
-        places = ticks(*self.x_range, count)
-        step = float(places[1] - places[0]) if len(places) > 1 else 0.0
-        for value in places:
+        for value, name in self._roomy(count):
             x = float(self.x(value))
             if grid:
                 parts.append(line(x, self.top, x, self.bottom, "grid"))
-            name = number(float(value), step)
             parts.append(text(x, self.bottom + 17, name, anchor=self.anchor(x, name)))
         middle = 0.5 * (self.left + self.right)
         return [*parts, text(middle, self.bottom + 33, label, "label", "middle", longest=64)]
+
+    def _roomy(self, count: int) -> list[tuple[float, str]]:
+        """Return at most about so many numbers below, fewer where their names are long."""
+        found: list[tuple[float, str]] = []
+        for fewer in range(count, 0, -1):
+            places = ticks(*self.x_range, fewer)
+            step = float(places[1] - places[0]) if len(places) > 1 else 0.0
+            found = [(float(value), number(float(value), step)) for value in places]
+            # Names at both ends are pushed inside, so one and a half of them must fit between two.
+            widest = 1.5 * LETTER * max((len(name) for _, name in found), default=0)
+            if len(found) < 2 or float(self.x(places[1]) - self.x(places[0])) >= widest:
+                break
+        return found
 
     def anchor(self, x: float, words: str) -> str:
         """Return how words at a place are put so that they stay inside."""
