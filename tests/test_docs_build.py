@@ -74,6 +74,15 @@ def test_what_a_block_draws_stands_below_it(build):
     assert warned == ""
 
 
+def test_a_picture_that_the_page_shows_by_itself_is_shown_once(build, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "picture.svg").write_text("<svg/>")
+    draw = "import pathlib; _ = pathlib.Path('picture.svg').write_text('<svg/>')"
+    page, warned = build(f"{draw}\n```\n\n![drawn](picture.svg)\n\n```python\ntotal")
+    assert page.count("<img") == 1
+    assert warned == ""
+
+
 def test_a_block_that_fails_is_a_warning(build):
     _, warned = build("raise ValueError('no demand')")
     assert "a block of the page fails: ValueError: no demand" in warned

@@ -94,15 +94,17 @@ def show_outputs(app: Sphinx, page: nodes.document) -> None:
             "a block of the page fails: %s: %s", type(error).__name__, error, location=docname
         )
         return
+    there = {Path(image["uri"]).name for image in page.findall(nodes.image)}  # shown by the page itself
     for block, made in zip(blocks, found, strict=True):
         shown: list[nodes.Node] = []
         if made["printed"].strip() and not has_output(block):
             text = made["printed"].rstrip()[:LONGEST]
             shown.append(nodes.literal_block(text, text, language="text"))
         for name in made["pictures"]:
-            uri = f"/{FOLDER}/{docname}/{name}"
-            app.env.images.add_file(docname, uri.lstrip("/"))
-            at = uri.lstrip("/")
+            if name.partition("-")[2] in there:
+                continue
+            at = f"{FOLDER}/{docname}/{name}"
+            app.env.images.add_file(docname, at)
             shown.append(nodes.image(uri=at, candidates={"*": at}, alt=name, classes=["drawn"]))
         parent = block.parent
         parent[parent.index(block) + 1 : parent.index(block) + 1] = shown
