@@ -162,7 +162,7 @@ class OnlinePolicy:
         told = model.stream_options(radius, step, window)
         policy = cls(
             told.cost, told.policy, ball=told.ball, radius=radius, step=step, drift=drift,
-            memory=memory, random_state=model.random_state,
+            memory=memory, random_state=model.seed_,
         )  # fmt: skip
         names = getattr(model, "feature_names_in_", None)
         columns: list[Column] = array_columns(model.n_features_in_)
