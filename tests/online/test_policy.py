@@ -517,4 +517,4 @@ def test_a_stream_has_no_numbers_as_scale():
 def test_a_model_without_a_seed_of_its_own_goes_on_with_the_one_it_drew():
     X = np.random.default_rng(0).normal(size=(30, 3))
     model = RobustNewsvendor(radius=0.1, random_state=None).fit(X, X.sum(axis=1))
-    assert OnlinePolicy.from_model(model).random_state == model.seed_
+    assert OnlinePolicy.from_model(model).settings.random_state == model.seed_
