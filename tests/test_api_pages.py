@@ -18,7 +18,7 @@ PACKAGES = [
     "surefoot.panels", "surefoot.comparison", "surefoot.online", "surefoot.diagnostics",
     "surefoot.baselines", "surefoot.problem", "surefoot.ambiguity", "surefoot.costs",
     "surefoot.policies", "surefoot.sets", "surefoot.nominals", "surefoot.solvers",
-    "surefoot.certificates", "surefoot.io", "surefoot.datasets",
+    "surefoot.certificates", "surefoot.io", "surefoot.datasets", "surefoot.checks", "surefoot.report",
 ]  # fmt: skip
 
 
