@@ -78,7 +78,7 @@ def test_rows_above_their_bound_are_marked_and_explained():
     lines = demo.table([sound, above], 60).splitlines()
     marked = [line for line in lines if line.endswith("*")]
     assert [line.split()[0] for line in marked] == ["koefte"]
-    assert lines[-3].startswith("* cost above its bound: the bound takes new days as draws")
+    assert lines[-2].startswith("* cost above its bound: days to come differ more")
     assert "*" not in demo.table([sound], 60)
     assert max(map(len, lines)) <= 80
 

@@ -20,6 +20,10 @@ DRAWS = (
     "The bound takes new rows as draws like those learned from. Rows in order of time, with seasons, "
     "trends and changes, are not, and then it may fail."
 )
+BLOCKS = (
+    "The bound takes the rows to come to vary as past blocks of rows did, each decided from the rows "
+    "before it. Nothing proves that they will."
+)
 # Columns that the adversary uses most.
 SHOWN_COLUMNS = 8
 
@@ -99,7 +103,7 @@ def _of_guarantee(found: Guarantee) -> Promise:
     shift = SHIFT if SHIFT in found.shifted else next(iter(found.shifted), SHIFT)
     return Promise(
         found.sentence(shift), found.bound, tuple(found.shifted), tuple(found.shifted.values()),
-        "shift of outcomes, in standard deviations", DRAWS,
+        "shift of outcomes, in standard deviations", BLOCKS if found.blocks else DRAWS,
     )  # fmt: skip
 
 
