@@ -74,7 +74,10 @@ def _headline(facts: Facts, found: Judgement | None, title: str) -> Markup:
         parts.append(element("p", tight(words.beside_others(found))))
     parts.append(
         element(
-            "div", element("b", "What is guaranteed. "), tight(facts.promise.sentence), kind="guarantee"
+            "div",
+            element("b", f"{facts.promise.title}. "),
+            tight(facts.promise.sentence),
+            kind="guarantee",
         )
     )
     above = words.above_bound(facts, found)

@@ -46,6 +46,8 @@ class Promise:
         Why a cost may lie above the bound all the same.
     proved
         Whether the costs are bounds, or what was found.
+    title
+        What the sentence is: a guarantee under its assumptions, or a prediction.
     """
 
     sentence: str
@@ -55,6 +57,7 @@ class Promise:
     of_what: str = ""
     why_above: str = ""
     proved: bool = True
+    title: str = "What is guaranteed"
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ def _of_guarantee(found: Guarantee) -> Promise:
     return Promise(
         found.sentence(shift), found.bound, tuple(found.shifted), tuple(found.shifted.values()),
         "shift of outcomes, in standard deviations", BLOCKS if found.blocks else DRAWS,
+        title="What is to be expected" if found.blocks else "What is guaranteed",
     )  # fmt: skip
 
 
