@@ -42,6 +42,15 @@ def test_a_model_from_a_file_states_what_was_stated_at_its_fit(ensemble, rows, t
     assert "at most 2.5" in promise_of(loaded, rows, known).sentence
 
 
+def test_rows_in_order_of_time_are_predicted_and_not_guaranteed(ensemble, data, rows):
+    assert promise_of(ensemble, rows, Origin()).title == "What is guaranteed"
+    timed = RobustNewsvendor(1.0, 0.2).fit(data.X, data.y, time=np.arange(len(data.y)))
+    found = promise_of(timed, rows, Origin())
+    assert found.title == "What is to be expected"
+    assert "Nothing proves" in found.why_above
+    assert found.bound == pytest.approx(timed.certificate_.upper, rel=1e-3)
+
+
 def test_too_few_rows_state_nothing(data):
     X, y = data.X[:20], data.y[:20]
     model = RobustNewsvendor(50.0, 1.0).fit(X, y)

@@ -72,14 +72,9 @@ def _headline(facts: Facts, found: Judgement | None, title: str) -> Markup:
     if found is not None:
         parts.append(_cards(facts, found))
         parts.append(element("p", tight(words.beside_others(found))))
-    parts.append(
-        element(
-            "div",
-            element("b", f"{facts.promise.title}. "),
-            tight(facts.promise.sentence),
-            kind="guarantee",
-        )
-    )
+    promise = facts.promise
+    title = element("b", f"{promise.title}. ")
+    parts.append(element("div", title, tight(promise.sentence), kind="guarantee"))
     above = words.above_bound(facts, found)
     if above is not None:
         parts.append(_warning(above))
