@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity.plan import MOST_REPAIR, idle_value, repair
+from surefoot.ambiguity.plan import idle_value, repair
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.typing import FloatArray, IntArray
 
@@ -63,27 +63,28 @@ def joint_plan_bound(products: tuple[TransportForm, ...], shares: FloatArray, pl
     # With an intercept mean slopes vanish, so that contexts may be measured from their mean.
     centre = first.weights @ first.contexts if first.intercept else np.zeros(len(first.scale))
     at = np.where(gone[:, None], 0.0, first.contexts[plan.rows] - centre) + plan.contexts
-    idle = np.array([idle_value(form) for form in products])
-    value, total = 0.0, 1.0
+    idle, own, mended = shares * [idle_value(form) for form in products], [], []
     for j, form in enumerate(products):
         w = np.array(form.pieces.slopes)[plan.picks[:, j]]
         v = np.array(form.pieces.intercepts)[plan.picks[:, j]]
         still = np.where(gone, 0.0, masses * w)
-        own = float(np.where(gone, 0.0, masses) @ v - still @ form.outcomes[plan.rows])
-        own -= float((masses * w) @ plan.outcomes[:, j])
-        mended = repair(form, centre, (masses * w) @ at, float(still.sum()))
-        if mended is None:
-            return -np.inf
-        share, repaired, price = mended
-        value += float(shares[j]) * (own + share * repaired)
-        value += share * float(shares @ idle - shares[j] * idle[j])
+        earned = float(np.where(gone, 0.0, masses) @ v - still @ form.outcomes[plan.rows])
+        own.append(shares[j] * (earned - float((masses * w) @ plan.outcomes[:, j])))
+        mended.append(repair(form, centre, (masses * w) @ at, float(still.sum())))
+    value, total, gain = 0.0, 1.0, sum(own) - idle.sum()
+    for j, found in enumerate(mended):
+        # A program does not resolve a product that costs next to nothing beside the others. On its
+        # outermost lines with mean slope zero, whatever the others do, it leaves nothing over.
+        if found is None or own[j] - idle[j] < found[0] * gain:
+            value += float(idle[j])
+            continue
+        share, repaired, price = found
+        value += float(own[j] + share * (shares[j] * repaired + idle.sum() - idle[j]))
         spent, total = spent + share * price, total + share
-    if total > 1.0 + MOST_REPAIR:
-        return -np.inf
     value, spent = value / total, spent / total
     # Mass without a slope stays where it is and costs no transport: it pays for what is too much.
     over = 1.0 - first.budget / spent if spent > first.budget else 0.0
-    return (1.0 - over) * value + over * float(shares @ idle)
+    return (1.0 - over) * value + over * float(idle.sum())
 
 
 def _inside(products: tuple[TransportForm, ...], plan: JointPlan) -> JointPlan:
