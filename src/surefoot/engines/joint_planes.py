@@ -142,7 +142,9 @@ class JointPlaneRun(PlaneRun):
         """Return the best policy for the atoms within reach, what it would cost, and their masses."""
         form, atoms = self.form, self.atoms
         (s, d), n, m = self.best[0].shape, len(form.weights), len(atoms.rows)
-        w = form.lines.slopes[atoms.lines]
+        # Solvers of programs know numbers of the size of one: costs count in those of the best policy.
+        unit = self.value - min(form.least, 0.0) or 1.0
+        w, levels = form.lines.slopes[atoms.lines] / unit, form.lines.levels / unit
         gone = atoms.rows < 0
         at = np.where(gone[:, None], 0.0, form.contexts[atoms.rows] - self.centre) + atoms.contexts
         y = np.where(gone[:, None], 0.0, form.outcomes[atoms.rows]) + atoms.outcomes
@@ -150,11 +152,11 @@ class JointPlaneRun(PlaneRun):
         products = np.einsum("mj,ms->msj", w * self.units, at / self.sizes[:, 0]).reshape(m, s * d)
         constants = np.where(gone[:, None], 0.0, w * self.units)
         dense = np.column_stack([products, constants, -atoms.prices / (form.budget or 1.0)])
-        right = (w * y).sum(axis=1) - np.where(gone, 0.0, form.lines.levels[atoms.lines])
+        right = (w * y).sum(axis=1) - np.where(gone, 0.0, levels[atoms.lines])
         size = np.maximum(np.abs(dense).max(axis=1), 1.0)
         held = np.flatnonzero(~gone)
-        levels = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
-        matrix = hstack([csr_array(dense / size[:, None]), levels], format="csr")
+        costs = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
+        matrix = hstack([csr_array(dense / size[:, None]), costs], format="csr")
         objective = np.concatenate([np.zeros(s * d + d), [1.0], form.weights])
         centre = np.concatenate([self.best[0].ravel(), self.best[1]])
         reach = np.full(len(centre), self.reach)
@@ -170,7 +172,7 @@ class JointPlaneRun(PlaneRun):
         masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
         masses = np.where(gone, masses * atoms.prices, masses)
         policy = found.x[: s * d].reshape(s, d), found.x[s * d : s * d + d]
-        return policy, float(found.fun), masses
+        return policy, unit * float(found.fun), masses
 
 
 def _cost_size(form: Any) -> float:
