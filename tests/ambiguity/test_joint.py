@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from surefoot import Box, Problem, WassersteinBall
+from surefoot import Box, CuttingPlanes, Problem, WassersteinBall
 from surefoot.ambiguity import JointForm, JointPlan
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
@@ -159,6 +159,36 @@ def test_no_plan_proves_more_than_the_best_worst_case(order, kappa):
         )  # fmt: skip
         found.append(form.lower_bound(plan) * form.value_unit)
     assert max(found) <= best * (1 + 1e-7)
+
+
+def test_a_product_that_costs_next_to_nothing_does_not_spoil_the_bound():
+    # Programs resolve costs to seven digits or so, and such a product's slopes were left unbalanced.
+    cost = Newsvendor([1.0, 1e-9], [0.4, 2e-10])
+    problem = asked(2, rows=20, cost=cost, order=2, intercept=False)
+    solution = CuttingPlanes().solve(problem)
+    assert solution.converged
+    alone = asked(2, rows=20, cost=Newsvendor([1.0, 1e-30], [0.4, 2e-31]), order=2, intercept=False)
+    (first, _) = affine_forms(with_adversaries(alone))
+    theta, t = first.from_user_units(solution.parameters.theta[:, 0], 0.0)
+    value = first.worst_value(theta, t)[0] * first.value_unit
+    assert solution.certificate.upper == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_same_question_in_other_units_has_the_same_worst_case(order, factor):
+    problem = asked(3, order=order, scale=False)
+    rows = problem.nominal
+    ball = replace(problem.ball, radius=0.4 * factor)
+    other = Problem(
+        problem.cost, problem.policy,
+        Empirical(rows.contexts * factor, rows.outcomes * 7.0, rows.masses), ball,
+    )  # fmt: skip
+    theta, t = np.random.default_rng(0).normal(size=(2, 2)), np.array([1.0, -2.0])
+    here, there = joint_form(problem, merge=False), joint_form(other, merge=False)
+    value = here.worst_value(*here.from_user_units(theta, t))[0] * here.value_unit
+    again = there.worst_value(*there.from_user_units(7.0 * theta / factor, 7.0 * t))[0]
+    assert again * there.value_unit == pytest.approx(7.0 * value, rel=1e-9)
 
 
 def test_costs_of_many_lines():
