@@ -25,8 +25,8 @@ from surefoot.problem import affine_forms
         (1.0 + 1e-13, 1.0, 0.0, 0.0),  # rounding
         (1.0 + 1e-10, 1.0, 0.0, 1e-10),
         (1.0 - 1e-13, 1.0, 0.0, 0.0),  # rounding the other way
-        (1.0 - 1e-8, 1.0, 0.0, 1e-8),  # a little crossed: rounding is at least so large
-        (-1e-9, 0.0, 1.0, 1e-9),
+        (1.0 - 1e-8, 1.0, 0.0, 0.0),  # crossed by rounding
+        (-1e-9, 0.0, 1.0, 0.0),
         (0.9, 1.0, 0.0, math.inf),  # a contradiction proves nothing
         (-1.1, -1.0, 0.0, math.inf),
         (0.0, 0.0, 0.0, 0.0),

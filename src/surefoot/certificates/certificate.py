@@ -13,7 +13,8 @@ from surefoot.typing import FloatArray
 
 # Bounds that agree to this share have met...
 MET = 1e-12
-# ...and bounds that cross by no more than this one were crossed by rounding.
+# ...and bounds that cross by no more than this one were crossed by rounding: where all outcomes are
+# equal, costs are the difference of numbers a billion times as large.
 CROSSED = 1e-6
 
 
@@ -48,19 +49,19 @@ class Certificate:
 def relative_gap(upper: float, lower: float, floor: float) -> float:
     """Return (upper - lower) / max(lower, floor), zero when both bounds agree to rounding.
 
-    Bounds that cross by a little show how large the rounding is, and the gap is no smaller than that.
-    Where they cross by more, one of them is false and nothing is proved: the gap is infinite.
+    Bounds that cross by a little were crossed by rounding and have met. Where they cross by more, one
+    of them is false and nothing is proved: the gap is infinite.
 
     >>> relative_gap(1.1, 1.0, 0.01), relative_gap(0.9, 1.0, 0.01)
     (0.10000000000000009, inf)
     """
     if np.isneginf(lower):  # nothing is known of the best
         return float("inf")
-    difference = abs(upper - lower)
-    if difference <= MET * max(abs(upper), abs(lower)):
-        return 0.0
     if contradict(upper, lower, floor):
         return float("inf")
+    difference = upper - lower
+    if difference <= MET * max(abs(upper), abs(lower)):
+        return 0.0
     base = max(lower, floor)
     return difference / base if base > 0 else float("inf")
 

@@ -105,11 +105,11 @@ def gap_floor(outcomes, weights, decision, up, down):
 @kernel()
 def relative_gap(upper, lower, floor):
     """Return the gap; see ``certificates.relative_gap``."""
-    difference, size = abs(upper - lower), max(abs(upper), abs(lower))
+    difference, size = upper - lower, max(abs(upper), abs(lower))
+    if -difference > CROSSED * max(size, floor):
+        return np.inf
     if difference <= MET * size:
         return 0.0
-    if lower - upper > CROSSED * max(size, floor):
-        return np.inf
     base = max(lower, floor)
     return difference / base if base > 0.0 else np.inf
 
