@@ -334,3 +334,11 @@ def test_effects_are_zero_where_a_column_does_not_matter():
     assert list(found) == ["a", "b"]
     assert found["b"] == 0.0
     assert found["a"] > 50
+
+
+def test_fit_does_not_write_over_its_data(past, tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_bytes(past.read_bytes())
+    assert main(["fit", str(data), "--outcome", "Absatz", *COSTS, "-o", str(data)]) == 2
+    assert "--out must be another file than those that are read" in capsys.readouterr().err
+    assert data.read_bytes() == past.read_bytes()

@@ -95,6 +95,27 @@ def test_mistakes(folder, tmp_path, monkeypatch, capsys, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_gap_in_a_key_is_named_by_its_line(folder, tmp_path, capsys):
+    lines = (folder / "past.csv").read_text().splitlines()
+    lines[7] = lines[7].replace("north", "", 1)
+    (tmp_path / "gap.csv").write_text("\n".join(lines))
+    asked = ["fit", str(tmp_path / "gap.csv"), "--outcome", "sold", "--by", "shop", *COSTS]
+    assert main([*asked, "-o", str(tmp_path / "a.parquet")]) == 2
+    assert "--by must have a value in every row, got a gap in line 8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("which", ["data", "model"])
+def test_what_is_read_is_not_written_over(folder, model, tmp_path, capsys, which):
+    paths = {"model": tmp_path / "m.parquet", "data": tmp_path / "new.csv"}
+    paths["model"].write_bytes(model.read_bytes())
+    paths["data"].write_bytes((folder / "new.csv").read_bytes())
+    before = paths[which].read_bytes()
+    asked = ["decide", str(paths["model"]), str(paths["data"]), "-o", str(paths[which])]
+    assert main(asked) == 2
+    assert "--out must be another file than those that are read" in capsys.readouterr().err
+    assert paths[which].read_bytes() == before
+
+
 def test_other_commands_say_that_it_is_no_single_model(model, capsys):
     assert main(["explain", str(model)]) == 2
     assert "must be one model, got a policy for each of many series" in capsys.readouterr().err

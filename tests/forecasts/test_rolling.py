@@ -24,7 +24,7 @@ def trend():
 
 @pytest.mark.parametrize("n", [10, 19, 20, 39, 40, 41, 200, 1003])
 def test_blocks_follow_each_other_to_the_end(n):
-    blocks = later_blocks(n)
+    blocks = later_blocks(np.arange(n))
     if not blocks:
         assert n * 2 // BLOCKS < LEAST_ROWS
         return
@@ -41,7 +41,7 @@ def test_each_block_is_decided_from_the_rows_before_it():
         level = past.outcomes.max()
         return lambda contexts: np.full((len(contexts), 1), level)
 
-    found = rolling(rows, learn, lambda z, y: (y - z)[:, 0])
+    found = rolling(rows, np.arange(50), learn, lambda z, y: (y - z)[:, 0])
     assert [len(past) for past in seen] == [10, 20, 30, 40]
     np.testing.assert_allclose(found.costs, 5.5)  # on average a block lies this far ahead
     assert found.rows == 10
@@ -49,10 +49,12 @@ def test_each_block_is_decided_from_the_rows_before_it():
 
 def test_a_block_counts_rows_by_their_mass():
     masses = np.ones(50)
-    masses[49] = 91.0
+    masses[49] = 3.0
     rows = Empirical(np.zeros((50, 1)), np.r_[np.zeros(49), 1.0], masses)
-    found = rolling(rows, lambda past: lambda X: np.zeros((len(X), 1)), lambda z, y: (y - z)[:, 0])
-    assert found.costs[-1] == pytest.approx(0.91)
+    found = rolling(
+        rows, np.arange(50), lambda past: lambda X: np.zeros((len(X), 1)), lambda z, y: (y - z)[:, 0]
+    )
+    assert found.costs[-1] == pytest.approx(3.0 / 11.0)  # the last fifth of 52: nine rows
 
 
 def test_the_bound_is_a_prediction_bound():
@@ -111,7 +113,8 @@ def test_blocks_keep_to_limits_on_decisions(trend):
 def test_few_rows_say_what_they_would_without_time():
     data = synthetic(n=14, s=2, seed=0)
     plain = RobustNewsvendor(1.0, 1.0).fit(data.X, data.y)
-    timed = RobustNewsvendor(1.0, 1.0).fit(data.X, data.y, time=np.arange(14))
+    with pytest.warns(DataWarning, match="time is left out of the bound"):
+        timed = RobustNewsvendor(1.0, 1.0).fit(data.X, data.y, time=np.arange(14))
     assert timed.guarantee() == plain.guarantee()
     assert timed.certificate_ == plain.certificate_
 
@@ -120,3 +123,30 @@ def test_a_second_fit_forgets_the_order(trend):
     X, y, days = trend
     model = RobustNewsvendor().fit(X, y, time=days).fit(X, y)
     assert model.guarantee() == RobustNewsvendor().fit(X, y).guarantee()
+
+
+def test_a_weight_of_two_is_the_row_twice(trend):
+    X, y, days = trend
+    weights = np.ones(60)
+    weights[[5, 30]] = 2.0
+    heavy = RobustNewsvendor().fit(X, y, weights, time=days)
+    twice = np.sort(np.r_[np.arange(60), 5, 30])
+    assert RobustNewsvendor().fit(X[twice], y[twice], time=days[twice]).guarantee() == heavy.guarantee()
+
+
+def test_rows_of_one_time_stay_together(trend):
+    X, y, _ = trend
+    weeks = np.arange(60) // 7
+    shuffled = np.random.default_rng(3).permutation(60)
+    one = RobustNewsvendor().fit(X, y, time=weeks)
+    other = RobustNewsvendor().fit(X[shuffled], y[shuffled], time=weeks[shuffled])
+    assert one.guarantee() == other.guarantee()
+    for block in later_blocks(weeks):
+        assert weeks[block[0] - 1] < weeks[block[0]]
+
+
+def test_too_few_times_are_said(trend):
+    X, y, _ = trend
+    with pytest.warns(DataWarning, match="time is left out of the bound: too few rows or times"):
+        model = RobustNewsvendor().fit(X, y, time=np.zeros(60))
+    assert "With 95 % confidence" in model.guarantee()

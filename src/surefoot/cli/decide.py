@@ -16,7 +16,7 @@ from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import DATE, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
-from surefoot.io.writing import check_target, replaced
+from surefoot.io.writing import check_target, refuse_inputs, replaced
 from surefoot.typing import FloatArray
 
 SUFFIXES = (".csv", ".txt", ".tsv", ".xlsx", ".parquet")
@@ -36,6 +36,7 @@ def run(
     """Load, read, decide, and write the orders beside what names their rows."""
     if out is not None:
         check_target(out, SUFFIXES)
+        refuse_inputs(out, [model, data])
     decide, needed, outcome, series = _policy(model, screen)
     table = read_known(data, needed, reading)
     for name in keep:

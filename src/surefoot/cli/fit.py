@@ -21,7 +21,7 @@ from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
-from surefoot.io.writing import check_target
+from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer
@@ -54,8 +54,10 @@ def run(
     if roles.by:
         panel.check_by(roles.by, out, report)
     check_target(out)
+    refuse_inputs(out, [data])
     if report is not None:
         check_target(report, (".html", ".htm"), "--report")
+        refuse_inputs(report, [data, out], "--report")
     table = read_for_outcome(data, roles, reading, screen)
     if roles.by:
         table.outcomes(roles.outcome)

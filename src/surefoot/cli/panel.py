@@ -38,6 +38,11 @@ def fit(
 ) -> None:
     """Fit one policy for each series, save them, and say what was done."""
     backorder, holding = economics.costs()
+    for name in roles.by:
+        gaps = table.frame[name].is_null()
+        if gaps.any():
+            place = table.place(int(gaps.arg_max() or 0))
+            raise InvalidInputError(f"--by must have a value in every row, got a gap in {place}.")
     show_table(screen, table)
     screen.say(economics.sentence())
     dropped = [column.name for column in table.columns if column.kind == "ignored"]
@@ -65,7 +70,8 @@ def fit(
 
 
 def _show(policies: PolicyTable, fitted: int, out: Path, screen: Screen) -> None:
-    screen.say(f"Wrote {out}: {fitted:,} policies, one for each {', '.join(policies.columns.by)}.")
+    count = "1 policy" if fitted == 1 else f"{fitted:,} policies"
+    screen.say(f"Wrote {out}: {count}, one for each {', '.join(policies.columns.by)}.")
     failed = [record for record in policies.records if record.status == FAILED]
     for record in failed[:NAMED]:
         screen.note(f"{', '.join(record.key)} has no policy: {record.reason}")

@@ -13,7 +13,7 @@ from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import DATE, NUMBER, FileColumn
 from surefoot.io.table_file import Reading
-from surefoot.io.writing import check_target
+from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.report.write import SUFFIXES
 
 
@@ -30,6 +30,7 @@ def run(
 ) -> None:
     """Load, read, judge, and write the page."""
     check_target(out, SUFFIXES)
+    refuse_inputs(out, [model, data])
     policy, about = load_model(model)
     name = outcome_name(outcome, about, model)
     needed = needed_columns(policy, about, model)

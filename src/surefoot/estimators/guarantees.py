@@ -95,7 +95,7 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
         )
     honest, suspects = model.problem_.around(rows), len(model.suspects_)
     rare = rare_rows(honest)
-    if rare < LEAST_RARE:
+    if rare < LEAST_RARE - 1e-9:
         return Guarantee(None, suspects=suspects, reason=(
             f"No bound is stated: of {len(rows.weights)} rows only about {rare:.1f} lie on the "
             f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."

@@ -84,10 +84,10 @@ def _outcome_names(y: Any) -> list[str] | None:
 
 
 def time_order(time: Any, X: Any) -> IntArray | None:
-    """Return rows in order of time, or None where nothing says when they were.
+    """Return how late each row was (0, 1, ...), or None where nothing says when they were.
 
-    >>> time_order([3, 1, 2], None)
-    array([1, 2, 0])
+    >>> time_order([3, 1, 2, 1], None)
+    array([2, 0, 1, 0])
     """
     if time is None:
         index = getattr(X, "index", None)
@@ -99,7 +99,10 @@ def time_order(time: Any, X: Any) -> IntArray | None:
     values = np.asarray(time)
     if values.dtype.kind == "O" and values.size:  # dates of Python
         with contextlib.suppress(ValueError, TypeError):
-            values = values.astype("datetime64[us]")
+            if all(getattr(value, "tzinfo", None) is not None for value in values):
+                values = np.array([value.timestamp() for value in values])
+            else:
+                values = values.astype("datetime64[us]")
     if values.ndim != 1 or values.dtype.kind not in "Mmiuf":
         got = f"shape {values.shape}" if values.ndim != 1 else str(values.dtype)
         got = "text" if values.dtype.kind in "OUST" else got
@@ -107,7 +110,7 @@ def time_order(time: Any, X: Any) -> IntArray | None:
     gaps = np.isnat(values) if values.dtype.kind in "Mm" else ~np.isfinite(values)
     if gaps.any():
         raise InvalidInputError(f"time must have no gaps, got one in row {int(gaps.argmax())}.")
-    return np.argsort(values, kind="stable")
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _refuse_text(X: Any) -> None:

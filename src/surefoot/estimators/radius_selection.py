@@ -88,7 +88,7 @@ def choose_radius(question: Question, solver: Solver, seed: int) -> RadiusPath:
     if not question.corrects:
         if len(radii) == 1 or n < 2:
             return _only(radii)
-        return _cross_validated(problem, solver, radii, seed, ordered=question.ordered)
+        return _cross_validated(problem, solver, radii, seed, times=question.times)
     largest = float(radius_grid(question.problem)[0])
     if radii[0] == 0.0 or n < CORRECTION_LEAST:
         return _only(np.array([largest]))
@@ -109,7 +109,7 @@ def _cross_validated(
     seed: int,
     *,
     careful: bool = False,
-    ordered: bool = False,
+    times: IntArray | None = None,
 ) -> RadiusPath:
     rows = problem.nominal
     assert isinstance(rows, Empirical)  # asked before
@@ -117,7 +117,7 @@ def _cross_validated(
     if careful and len(rows.weights) > CORRECTION_ROWS:
         kept = rng_for(seed, "correction").choice(len(rows.weights), CORRECTION_ROWS, replace=False)
         rows = rows.take(np.sort(kept))
-    weights, later = rows.weights, later_blocks(len(rows.weights)) if ordered else []
+    weights, later = rows.weights, [] if times is None else later_blocks(times, rows.masses)
     parts = later or fold_rows(len(weights), seed)
     costs = held_out_costs(fitted, rows, solver, radii, parts, seed, bool(later))
     mean = sum(weights[part] @ costs[part] for part in parts)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import Cost
 from surefoot.exceptions import InvalidInputError
@@ -46,7 +48,7 @@ class Recipe:
     def question(self, nominal: Nominal, seed: int, when: IntArray | None = None) -> Question:
         """Return the problem around a nominal, around a forecast if the recipe asks for one.
 
-        ``when`` is the order of the rows in time, None where that is not known.
+        ``when`` says how late each row was, None where that is not known.
         """
         if self.forecaster is None:
             problem = Problem(self.cost, self.policy, nominal, self.ball.at(0.0))
@@ -54,8 +56,9 @@ class Recipe:
                 return Question(problem, problem)
             if when is None:
                 return Question(problem, problem.around(nominal.distinct()))
-            seen = when[nominal.weights[when] > 0.0]
-            return Question(problem, problem.around(nominal.take(seen)), ordered=True)
+            order = np.argsort(when, kind="stable")
+            order = order[nominal.weights[order] > 0.0]
+            return Question(problem, problem.around(nominal.take(order)), times=when[order])
         if self.ball.radius in self.ball.rules[1:]:
             raise InvalidInputError(
                 f"nominal must be None beside radius={self.ball.radius!r}, which speaks of "

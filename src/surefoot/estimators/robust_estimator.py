@@ -125,6 +125,12 @@ class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
             radius = self._chosen_radius(recipe, question, seed)
             problem = question.problem.at_radius(radius)
             self._rolling = question.rolling
+            if when is not None and question.parameters is not None and question.rolling is None:
+                warn_user(
+                    "time is left out of the bound: too few rows or times to see how blocks of them "
+                    "vary.",
+                    DataWarning,
+                )
             if question.parameters is not None:
                 self._take_as_it_is(problem, question.parameters, y)
                 return self

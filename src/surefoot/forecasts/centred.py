@@ -29,7 +29,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters, Policy
 from surefoot.policies.features import Select
 from surefoot.problem import Problem
-from surefoot.typing import BoolArray, FloatArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # A nominal of fewer rows than this is filled up with atoms, up to so many for each row.
 FULL_ROWS, MOST_ATOMS = 150, 7
@@ -82,8 +82,8 @@ class Question(NamedTuple):
         Those of the policy where nothing is left to solve; None where something is.
     suspects
         Numbers in the data that look like errors.
-    ordered
-        Whether the rows of the rehearsal are in order of time.
+    times
+        When each row of the rehearsal was, which then are in order; None where that is not known.
     rolling
         What decisions cost in order of time; None where it is not known, or rows are too few.
     """
@@ -93,7 +93,7 @@ class Question(NamedTuple):
     corrects: bool = False
     parameters: LinearParameters | None = None
     suspects: tuple[Suspect, ...] = ()
-    ordered: bool = False
+    times: IntArray | None = None
     rolling: Rolling | None = None
 
 

@@ -37,7 +37,7 @@ def ensembled(
 
     The policy is the ensemble plus a linear correction, which is zero until a stream learns it. The
     nominal holds the honest decisions as offsets. Outcomes may move: a radius of one moves them by
-    one standard deviation. ``when`` is the order of the rows in time, None where that is not known.
+    one standard deviation. ``when`` says how late each row was, None where that is not known.
     """
     reason = why_not_centred(cost, policy)
     if reason is None and not isinstance(ball, WassersteinBall):
@@ -81,8 +81,10 @@ def ensembled(
     )
     rolled = None
     if when is not None:
-        clean = ~np.isin(when, [suspect.row for suspect in suspects]) & (rows.weights[when] > 0.0)
-        rolled = _rolled(cost, policy, ensemble, rows.take(when[clean]), seed, frozen)
+        order = np.argsort(when, kind="stable")
+        wrong = np.isin(order, [suspect.row for suspect in suspects])
+        order = order[~wrong & (rows.weights[order] > 0.0)]
+        rolled = _rolled(cost, policy, ensemble, rows.take(order), when[order], seed, frozen)
     return Question(problem, problem, parameters=parameters, suspects=suspects, rolling=rolled)
 
 
@@ -91,6 +93,7 @@ def _rolled(
     policy: Linear,
     ensemble: Ensemble,
     rows: Empirical,
+    times: IntArray,
     seed: int,
     frozen: BoolArray,
 ) -> Rolling | None:
@@ -105,7 +108,7 @@ def _rolled(
         limits = policy.decisions
         return forecasts if limits is None else lambda contexts: limits.map_into(forecasts(contexts))
 
-    return rolling(rows, learn, cost.evaluate)
+    return rolling(rows, times, learn, cost.evaluate)
 
 
 def _column(column: str, product: int, rows: Empirical) -> str:

@@ -44,6 +44,7 @@ class Rolling(NamedTuple):
 
 def rolling(
     rows: Empirical,
+    times: IntArray,
     learn: Callable[[Empirical], Callable[[FloatArray], FloatArray]],
     cost: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Rolling | None:
@@ -53,27 +54,38 @@ def rolling(
     ----------
     rows
         In order of time.
+    times
+        When each row was; rows of one time stay together.
     learn
         Makes a policy from rows: a function from contexts to decisions of shape (rows, products).
     cost
         The cost of each row from decisions and outcomes.
     """
-    blocks, costs = later_blocks(len(rows.weights)), []
+    blocks, costs = later_blocks(times, rows.masses), []
     for block in blocks:
         decide = learn(rows.take(np.arange(block[0])))
         paid = cost(decide(rows.contexts[block]), rows.outcomes[block])
         costs.append(float(np.average(paid, weights=rows.masses[block])))
-    return Rolling(np.array(costs), len(blocks[-1])) if blocks else None
+    if not blocks:
+        return None
+    return Rolling(np.array(costs), round(float(rows.masses[blocks[-1]].sum())))
 
 
-def later_blocks(n: int) -> list[IntArray]:
-    """Return the blocks of n rows in order of time that have rows to learn from before them.
+def later_blocks(times: IntArray, masses: FloatArray | None = None) -> list[IntArray]:
+    """Return the blocks of rows in order of time that have rows to learn from before them.
 
-    None where rows are too few to see how blocks vary.
+    Rows of one time stay together, and a mass of two counts as two rows. Empty where rows or times are
+    too few to see how blocks vary.
 
-    >>> [len(block) for block in later_blocks(40)], later_blocks(12)
+    >>> [len(block) for block in later_blocks(np.arange(40))], later_blocks(np.arange(12))
     ([8, 8, 8, 8], [])
+    >>> [len(block) for block in later_blocks(np.repeat(np.arange(6), 10))]
+    [10, 10, 10, 20]
     """
-    edges = np.linspace(0, n, BLOCKS + 1).astype(np.int64)
-    blocks = [np.arange(a, b) for a, b in pairwise(edges) if a >= LEAST_ROWS]
+    rows = np.cumsum(np.ones(len(times)) if masses is None else masses)
+    shares = np.floor(rows[-1] * np.arange(1, BLOCKS) / BLOCKS + 1e-9)
+    edges = np.searchsorted(rows, shares, side="right")
+    edges = np.unique(np.searchsorted(times, times[np.minimum(edges, len(times) - 1)]))
+    sound = [edge for edge in edges if edge > 0 and rows[edge - 1] >= LEAST_ROWS]
+    blocks = [np.arange(a, b) for a, b in pairwise([*sound, len(times)])]
     return blocks if len(blocks) >= LEAST_BLOCKS else []

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,15 @@ def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--ou
     if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidInputError(f"{option} must end in {' or '.join(suffixes)}, got {path}.")
     return path
+
+
+def refuse_inputs(path: Path, inputs: Sequence[str | Path], option: str = "--out") -> None:
+    """Refuse to write over what is read: nothing of it would be left."""
+    for given in map(Path, inputs):
+        if path == given or (path.exists() and given.exists() and path.samefile(given)):
+            raise InvalidInputError(
+                f"{option} must be another file than those that are read, got {path}."
+            )
 
 
 @contextmanager

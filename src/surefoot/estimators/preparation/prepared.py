@@ -149,7 +149,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
         when = time_order(time, X)
         if when is not None and "time" in signature(model.fit).parameters:
-            known["time"] = np.argsort(when)  # the place of each row
+            known["time"] = when
         elif time is not None:
             raise InvalidInputError(
                 f"time must be None for a model that takes no order, got {type(model).__name__}."
