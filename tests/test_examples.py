@@ -49,6 +49,7 @@ def test_portfolio(tmp_path, capsys):
     assert found["cost"][1].std() < found["cost"][0].std()
 
 
+@pytest.mark.nightly
 def test_pricing(tmp_path, capsys):
     pricing = load("pricing")
     found = pricing.main(tmp_path / "pricing.png", quick=True)

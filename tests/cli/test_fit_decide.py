@@ -249,7 +249,9 @@ def test_a_process_that_gets_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path, c
     command = [sys.executable, "-m", "surefoot.cli.main", "fit", str(data), "--outcome", "steak"]
     source = str(Path(__file__).parents[2] / "src")
     with subprocess.Popen(
-        [*command, *COSTS, "-o", str(tmp_path / "m.surefoot")], text=True, stdout=subprocess.PIPE,
+        # Rolling origins: long enough for the signal to arrive on a busy machine.
+        [*command, *COSTS, "--time", "date", "-o", str(tmp_path / "m.surefoot")],
+        text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": source},
     ) as process:  # fmt: skip
         assert process.stdout is not None

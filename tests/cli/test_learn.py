@@ -361,6 +361,7 @@ def _until(true):
         time.sleep(0.01)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_a_process_killed_at_random_points_goes_on_as_if_nothing_was(tmp_path, start):
     lines = dialogue(400)

@@ -4,10 +4,10 @@ import errno
 import os
 
 import pytest
-from surefoot.cli.writing import replaced
 
 from surefoot.cli.main import main
 from surefoot.exceptions import InvalidInputError, WritingError
+from surefoot.io.writing import replaced
 
 
 @pytest.mark.parametrize(

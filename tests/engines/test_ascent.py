@@ -181,6 +181,7 @@ def test_order_one_in_a_box_finds_what_there_is_to_gain(make_affine):
         assert (far - stay).sum() >= 0.99 * (best - stay).sum()
 
 
+@pytest.mark.nightly
 @repeatable
 @given(seeds)
 def test_the_step_of_order_one_is_the_proximal_step_of_norm_and_box_together(seed):

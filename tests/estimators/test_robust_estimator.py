@@ -94,8 +94,9 @@ def test_fitted_attributes_have_the_promised_kinds(data, fitted):
     assert not hasattr(fitted, "radius_path_")
 
 
-def test_it_is_no_regressor_and_no_classifier(fitted):
-    assert not is_regressor(fitted)
+def test_scikit_learn_takes_it_for_a_regressor_with_a_poor_score(fitted):
+    assert is_regressor(fitted)
+    assert fitted.__sklearn_tags__().regressor_tags.poor_score
     assert not is_classifier(fitted)
 
 

@@ -227,7 +227,7 @@ def test_a_radius_of_the_users_own_is_taken():
 
 def test_few_rows_state_no_bound():
     model = RobustNewsvendor(19.0, 1.0).fit(*wave(50))
-    assert model.guarantee().startswith("No bound is stated: of 50 rows only about 2 lie")
+    assert model.guarantee().startswith("No bound is stated: of 50 rows only about 2.5 lie")
 
 
 def test_a_few_kinds_of_rows_are_observations():

@@ -348,6 +348,7 @@ def test_a_cost_without_a_lower_bound_is_refused(power, radius, policy):
         solve(describe(cost, policy, radius))
 
 
+@pytest.mark.nightly
 def test_a_cost_that_pays_but_has_a_bound_is_solved():
     # Minus a profit: below zero, but not without end.
     for cost in (Pricing(2.0, 0.5), CustomCost(lambda z, y: jnp.sum((z - y) ** 2 - 50.0))):

@@ -94,7 +94,8 @@ class Box(DecisionSet):
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
         sizes = [np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (lower, upper)]
         room = slack * np.maximum(*sizes)
-        return bool(((decisions >= lower - room) & (decisions <= upper + room)).all())
+        with np.errstate(over="ignore"):  # beyond the largest number there is room enough
+            return bool(((decisions >= lower - room) & (decisions <= upper + room)).all())
 
     def arrays(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """Return both bounds with one entry for each column."""
