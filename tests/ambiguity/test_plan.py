@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from surefoot.ambiguity import Plan
 from tests.oracles.plan import Question, optimum
@@ -57,8 +58,6 @@ def truths(make_affine):
 
 def form_optimum(form):
     """Frozen columns: the smallest worst case that a search finds, from many starts."""
-    from scipy.optimize import minimize  # noqa: PLC0415
-
     free = form.contexts.shape[1] + form.intercept
 
     def value(p):

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class AmbiguitySet(ABC):
 
     def at(self, radius: float | str) -> Self:
         """Return the set with another radius."""
-        return replace(self, radius=radius)  # type: ignore[type-var]
+        # Every set is a frozen dataclass; the abstract class itself has no fields to be one.
+        return cast(Self, replace(cast(Any, self), radius=radius))
 
     def column_scale(self, spread: FloatArray) -> FloatArray:
         """Return the unit of each column, from its standard deviation; one where that is zero."""
@@ -68,7 +69,7 @@ class AmbiguitySet(ABC):
         box = self.support
         if box is not None:
             box = box.on_columns(kept)
-        return replace(self, support=box, frozen=())  # type: ignore[type-var]
+        return cast(Self, replace(cast(Any, self), support=box, frozen=()))
 
     def fitted(self, scale: FloatArray, movable: BoolArray) -> Self:
         """Return the set with the units and the columns that a fit has found."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity.plan import idle_value, repair
+from surefoot.ambiguity.plan import idle_value, rebalanced, repair
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.typing import FloatArray, IntArray
 
@@ -48,11 +48,9 @@ def joint_plan_bound(products: tuple[TransportForm, ...], shares: FloatArray, pl
     first = products[0]
     plan = _inside(products, plan)
     gone = plan.rows < 0
-    held = np.zeros(len(first.weights))
-    np.add.at(held, plan.rows[~gone], plan.masses[~gone])
-    if not (held > 0.0).all():
+    masses = rebalanced(plan.rows, plan.masses, first.weights)
+    if masses is None:
         return -np.inf
-    masses = np.where(gone, plan.masses, plan.masses * (first.weights / held)[plan.rows])
     spent = float(masses @ _prices(products, plan))
     if spent > first.budget:
         share = first.budget / spent

@@ -1,17 +1,20 @@
 """The worst case of a policy of several products under one adversary, as ``worst_case`` for one."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from surefoot.ambiguity.form import Adversary
 from surefoot.ambiguity.joint_rows import JointPolicy, JointRows
-from surefoot.ambiguity.moves import context_moves, order_one_moves
+from surefoot.ambiguity.moves import better, context_moves, order_one_moves
 from surefoot.ambiguity.worst_case import (
     ABOVE,
     CROSSING_SHARE,
     Around,
+    Part,
     Tangent,
+    gathered,
     open_columns,
     search_multiplier,
     tangent,
@@ -27,13 +30,6 @@ class JointMoves(NamedTuple):
     distance: FloatArray
     contexts: FloatArray
     outcomes: FloatArray
-
-
-class _Part(NamedTuple):
-    """A share of every row's mass and where it goes."""
-
-    weights: FloatArray
-    moves: JointMoves
 
 
 class Way(NamedTuple):
@@ -101,7 +97,7 @@ def best_moves(form: JointRows, policy: JointPolicy, gamma: float) -> JointMoves
             value = on_lines[:, line] + gained - gamma * distance
         value = np.where(np.isnan(value), np.inf, value)
         found = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
-        best = found if best is None else _better(best, found)
+        best = found if best is None else better(best, found)
     assert best is not None  # there are at least four lines
     return best
 
@@ -150,35 +146,20 @@ def adversary(form: JointRows, theta: FloatArray, intercept: FloatArray) -> Adve
     """Return the worst distribution for a policy, as atoms that respect the budget."""
     policy = theta, intercept
     value, gamma = worst_value(form, theta, intercept)
-    kept = [
-        (part, np.flatnonzero(part.weights > 0.0))
-        for part in _parts(form, policy, value)
-        if part.weights.any()
-    ]
-    rows = np.concatenate([rows for _, rows in kept])
-    weights = np.concatenate([part.weights[rows] for part, rows in kept])
-    distances = np.concatenate([part.moves.distance[rows] for part, rows in kept])
-    contexts = form.contexts[rows] + np.vstack([part.moves.contexts[rows] for part, rows in kept])
-    outcomes = form.outcomes[rows] + np.vstack([part.moves.outcomes[rows] for part, rows in kept])
-    return Adversary(
-        value=value,
-        expected_cost=float(weights @ form.costs(contexts, outcomes, policy)),
-        multiplier=np.array([gamma]),
-        transport_cost=np.array([weights @ distances]),
-        rows=rows,
-        products=np.zeros(len(rows), dtype=np.int64),
-        contexts=contexts,
-        outcomes=outcomes,
-        weights=weights,
-        distances=distances,
-    )
+    return gathered(form, _parts(form, policy, value), (value, gamma), partial(_paid, form, policy))
 
 
-def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[_Part]:
+def _paid(
+    form: JointRows, policy: JointPolicy, contexts: FloatArray, outcomes: FloatArray
+) -> FloatArray:
+    return form.costs(contexts, outcomes, policy)
+
+
+def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[Part]:
     """Return shares of the mass that together spend the budget and attain the worst case."""
     stays = stay(form, policy)
     if form.radius == 0.0 or not form.line_norms(policy[0]).any():
-        return [_Part(form.weights, stays)]
+        return [Part(form.weights, stays)]
     if form.order == 1 and not form.boxed:
         return _far_parts(form, policy, stays, value)
     found = search(form, policy)
@@ -188,7 +169,7 @@ def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[_Part]:
         return _far_parts(form, policy, above, value)
     over = spent[0] - form.budget
     share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
-    return [_Part((1.0 - share) * form.weights, below), _Part(share * form.weights, above)]
+    return [Part((1.0 - share) * form.weights, below), Part(share * form.weights, above)]
 
 
 def stay(form: JointRows, policy: JointPolicy) -> JointMoves:
@@ -200,7 +181,7 @@ def stay(form: JointRows, policy: JointPolicy) -> JointMoves:
     )  # fmt: skip
 
 
-def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: float) -> list[_Part]:
+def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: float) -> list[Part]:
     """Order 1, an open side: what is left of the budget goes far; see ``worst_case``."""
     way = max(open_ways(form, policy[0]), key=lambda one: one.gain)
     at = form.contexts + moves.contexts, form.outcomes + moves.outcomes
@@ -222,14 +203,4 @@ def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: f
     if form.pulls.any():
         distance = distance + np.sqrt(((outcomes / form.pulls) ** 2).sum(axis=1))
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
-    return [_Part(form.weights - weights, moves), _Part(weights, far)]
-
-
-def _better(first: JointMoves, second: JointMoves) -> JointMoves:
-    """Return the better answer of each row, of two equal ones the first."""
-    keep = first.value >= second.value
-    picked = [
-        np.where(keep[:, None] if a.ndim == 2 else keep, a, b)
-        for a, b in zip(first, second, strict=True)
-    ]
-    return JointMoves(*picked)
+    return [Part(form.weights - weights, moves), Part(weights, far)]

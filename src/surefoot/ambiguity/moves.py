@@ -8,13 +8,15 @@ has a closed form (one function here for each). All of them answer the same ques
 The supremum of a maximum of lines is the maximum of the suprema: each line is moved by itself.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.costs import Pieces
 from surefoot.typing import FloatArray
+
+AnyMoves = TypeVar("AnyMoves", bound=Any)  # of one product or of several, with a field ``value``
 
 
 class Moves(NamedTuple):
@@ -134,19 +136,20 @@ def _boxed(form: TransportForm, theta: FloatArray, residuals: FloatArray, gamma:
             value = slope * (residuals + (moves @ theta - outcomes)) + level - gamma * distance
         value = np.where(np.isnan(value), np.inf, value)
         line = Moves(value, np.full_like(residuals, slope), distance, moves, outcomes)
-        best = line if best is None else _better(best, line)
+        best = line if best is None else better(best, line)
     assert best is not None  # a cost has at least two lines
     return best
 
 
-def _better(first: Moves, second: Moves) -> Moves:
+def better(first: AnyMoves, second: AnyMoves) -> AnyMoves:
     """Return the better answer of each row, of two equal ones the first."""
     keep = first.value >= second.value
     picked = [
         np.where(keep[:, None] if a.ndim == 2 else keep, a, b)
         for a, b in zip(first, second, strict=True)
     ]
-    return Moves(*picked)
+    made: AnyMoves = type(first)(*picked)
+    return made
 
 
 def _outcome_price(form: TransportForm, moves: FloatArray) -> FloatArray:

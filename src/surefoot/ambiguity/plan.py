@@ -45,15 +45,26 @@ class Plan(NamedTuple):
         return self
 
 
+def rebalanced(rows: IntArray, masses: FloatArray, weights: FloatArray) -> FloatArray | None:
+    """Return masses that hold just the weight of each row, or None where a row has none at all.
+
+    Mass that has gone for ever (row -1) keeps its transport cost.
+    """
+    gone = rows < 0
+    held = np.zeros(len(weights))
+    np.add.at(held, rows[~gone], masses[~gone])
+    if not (held > 0.0).all():
+        return None
+    return np.where(gone, masses, masses * (weights / held)[rows])
+
+
 def plan_bound(form: TransportForm, plan: Plan) -> float:
     """Return a value that the worst case of no policy can go below, minus infinity if there is none."""
     plan = _inside(form, plan)
     gone = plan.rows < 0
-    held = np.zeros(len(form.weights))
-    np.add.at(held, plan.rows[~gone], plan.masses[~gone])
-    if not (held > 0.0).all():
+    masses = rebalanced(plan.rows, plan.masses, form.weights)
+    if masses is None:
         return -np.inf
-    masses = np.where(gone, plan.masses, plan.masses * (form.weights / held)[plan.rows])
     prices = _prices(form, plan)
     spent = float(masses @ prices)
     if spent > form.budget:

@@ -162,32 +162,58 @@ def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:
     return max(gains, default=0.0)
 
 
-class _Part(NamedTuple):
-    """A share of every row's mass and where it goes."""
+class Part(NamedTuple):
+    """A share of every row's mass and where it goes: the moves of one product, or of several."""
 
     weights: FloatArray
-    moves: Moves
+    moves: Any
 
 
 def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adversary:
     """Return the adversarial distribution of a policy, as atoms that respect the budget."""
     value, gamma = worst_value(form, theta, intercept)
     if form.radius == 0.0 or form.dual_norm(theta) == 0.0:
-        parts = [_Part(form.weights, stay(form, theta, intercept))]
+        parts = [Part(form.weights, stay(form, theta, intercept))]
     elif form.order == 1 and not form.boxed:
         parts = _far_parts(form, theta, intercept, stay(form, theta, intercept), value)
     else:
         parts = _mixed_parts(form, theta, intercept, value)
-    kept = [(part, np.flatnonzero(part.weights > 0)) for part in parts]
+
+    def cost(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
+        return form.pieces.evaluate(contexts @ theta + intercept - outcomes)
+
+    return gathered(form, parts, (value, gamma), cost)
+
+
+def gathered(
+    form: Any,
+    parts: list[Part],
+    worst: tuple[float, float],
+    cost: Callable[[FloatArray, FloatArray], FloatArray],
+) -> Adversary:
+    """Return the distribution that shares of the mass make up, of one product or of several.
+
+    Parameters
+    ----------
+    form
+        Whose rows are moved.
+    parts
+        The shares, and where they go.
+    worst
+        The worst case and the multiplier that attains it.
+    cost
+        What moved contexts and outcomes cost.
+    """
+    kept = [(part, np.flatnonzero(part.weights > 0.0)) for part in parts if part.weights.any()]
     rows = np.concatenate([rows for _, rows in kept])
     weights = np.concatenate([part.weights[rows] for part, rows in kept])
     distances = np.concatenate([part.moves.distance[rows] for part, rows in kept])
     contexts = form.contexts[rows] + np.concatenate([part.moves.contexts[rows] for part, rows in kept])
     outcomes = form.outcomes[rows] + np.concatenate([part.moves.outcomes[rows] for part, rows in kept])
-    costs = form.pieces.evaluate(contexts @ theta + intercept - outcomes)
+    value, gamma = worst
     return Adversary(
         value=value,
-        expected_cost=float(weights @ costs),
+        expected_cost=float(weights @ cost(contexts, outcomes)),
         multiplier=np.array([gamma]),
         transport_cost=np.array([weights @ distances]),
         rows=rows,
@@ -199,7 +225,7 @@ def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adver
     )
 
 
-def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value: float) -> list[_Part]:
+def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value: float) -> list[Part]:
     """Mix the answers just below and just above the multiplier so that the budget is just spent."""
     low, high, *_ = _search_multiplier(form, theta, intercept)
     below, above = (best_moves(form, theta, intercept, gamma) for gamma in (low, high))
@@ -208,13 +234,13 @@ def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value
         return _far_parts(form, theta, intercept, above, value)
     over = spent[0] - form.budget
     share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
-    mixed = [_Part((1.0 - share) * form.weights, below), _Part(share * form.weights, above)]
+    mixed = [Part((1.0 - share) * form.weights, below), Part(share * form.weights, above)]
     return [part for part in mixed if part.weights.any()]
 
 
 def _far_parts(
     form: TransportForm, theta: FloatArray, intercept: float, moves: Moves, value: float
-) -> list[_Part]:
+) -> list[Part]:
     """Order 1, an open side: spend what the given moves leave of the budget on moves that go far.
 
     On the line that gains most by the way, a row climbs at the full slope however far it goes, so
@@ -240,7 +266,7 @@ def _far_parts(
     if form.pull > 0.0:
         distance = distance + form.outcome_cost * np.abs(outcomes)
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
-    return [_Part(form.weights - weights, moves), _Part(weights, far)]
+    return [Part(form.weights - weights, moves), Part(weights, far)]
 
 
 def value_and_multipliers(

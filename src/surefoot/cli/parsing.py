@@ -31,6 +31,7 @@ class Command(TyperCommand):
         paragraphs = [" ".join(text.split()) for text in (help or "").split("\n\n")]
         super().__init__(*args, help="\n\n".join(paragraphs), **options)
 
+    # Typer's context is a subclass of the one that the parent class is written for.
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Spread lists, look for options given twice, and parse."""
         options = [param for param in self.params if isinstance(param, TyperOption)]

@@ -18,6 +18,7 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary, AffineForm, Geometry, JointForm, Plan, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
+from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS, affine_steps
 from surefoot.engines.arrangement import Arrangement
 from surefoot.engines.canonical import lopsided
@@ -675,5 +676,6 @@ def _cost_of_atoms(
     if limits is not None:
         whole = np.tile(decisions[:, None], (1, parameters.theta.shape[1]))
         decisions = limits.map_into(whole)[:, product]
-    pieces = problem.cost.pieces(parameters.theta.shape[1])[product]  # type: ignore[attr-defined]
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or this engine would not have been chosen
+    pieces = problem.cost.pieces(parameters.theta.shape[1])[product]
     return float(part.weights @ pieces.evaluate(decisions - outcomes))

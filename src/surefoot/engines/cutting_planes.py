@@ -48,7 +48,7 @@ def small_program(form: AffineForm) -> bool:
     return why_no_cuts(form) is None and numbers <= SMALL_PROGRAM
 
 
-class _Atoms(NamedTuple):
+class Atoms(NamedTuple):
     """Moved samples; ``ages`` counts the rounds in which an atom had no mass. See ``Plan``."""
 
     rows: IntArray
@@ -58,13 +58,15 @@ class _Atoms(NamedTuple):
     prices: FloatArray
     ages: IntArray
 
-    def joined(self, *others: "_Atoms") -> "_Atoms":
+    def joined(self, *others: "Atoms") -> "Atoms":
+        """Return these atoms followed by others."""
         columns: Any = zip(self, *others, strict=True)
-        return _Atoms(*(np.concatenate(parts) for parts in columns))
+        return Atoms(*(np.concatenate(parts) for parts in columns))
 
-    def at(self, kept: IntArray) -> "_Atoms":
+    def at(self, kept: IntArray) -> "Atoms":
+        """Return some of the atoms."""
         columns: Any = self
-        return _Atoms(*(part[kept] for part in columns))
+        return Atoms(*(part[kept] for part in columns))
 
 
 class PlaneRun(ABC):
@@ -166,7 +168,7 @@ class CuttingPlaneRun(PlaneRun):
         theta = policy[0] / self.sizes
         return theta, float(policy[1] - self.centre @ theta)
 
-    def _answers(self, theta: FloatArray, gammas: tuple[float, ...], *, still: bool = False) -> _Atoms:
+    def _answers(self, theta: FloatArray, gammas: tuple[float, ...], *, still: bool = False) -> Atoms:
         """Return the adversary's moves of every row on every line, at some multipliers."""
         form, n = self.form, len(self.form.weights)
         parts = []
@@ -175,24 +177,24 @@ class CuttingPlaneRun(PlaneRun):
             lines = np.full(n, line)
             if still:
                 nothing = np.zeros(n)
-                parts.append(_Atoms(every, lines, np.zeros_like(form.contexts), nothing, nothing, none))
+                parts.append(Atoms(every, lines, np.zeros_like(form.contexts), nothing, nothing, none))
             for gamma in gammas:
                 contexts, outcomes, prices = line_moves(form, theta, slope, gamma)
                 moved = np.isfinite(prices) & (prices > 0.0)
                 parts.append(
-                    _Atoms(every, lines, contexts, outcomes, prices, none).at(np.flatnonzero(moved))
+                    Atoms(every, lines, contexts, outcomes, prices, none).at(np.flatnonzero(moved))
                 )
             for context, outcome in open_ways(form, theta, slope):
                 parts.append(
-                    _Atoms(
+                    Atoms(
                         np.array([-1]), np.array([line]), context[None, :], np.array([outcome]),
                         np.ones(1), np.zeros(1, dtype=np.int64),
                     )
                 )  # fmt: skip
-        empty = _Atoms(every, none, form.contexts, form.outcomes, form.weights, none).at(none[:0])
+        empty = Atoms(every, none, form.contexts, form.outcomes, form.weights, none).at(none[:0])
         return empty.joined(*parts)
 
-    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, "_Atoms"]:
+    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, "Atoms"]:
         value, gammas = value_and_multipliers(self.form, *policy)
         return value, self._answers(policy[0], gammas)
 

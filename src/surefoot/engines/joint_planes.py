@@ -5,7 +5,7 @@ of a line of every product: for a fixed move of row i to (x', y') on line l at t
 w_l'(Theta'x' + t - y') + v_l - gamma c is linear in the policy and the multiplier.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -19,8 +19,8 @@ from surefoot.ambiguity.joint_worst_case import (
     stay,
     value_and_multipliers,
 )
-from surefoot.engines.cutting_planes import FIRST_REACH, PlaneRun
-from surefoot.typing import FloatArray, IntArray
+from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun
+from surefoot.typing import FloatArray
 
 # Up to so many pairs of a row and a line, each is in the program from the start, and answers are given
 # on every line; beyond, on the best line of each row alone.
@@ -42,25 +42,6 @@ def small_joint_program(form: JointForm) -> bool:
     return bool(pairs * columns * len(form.products) <= SMALL_PROGRAM)
 
 
-class _JointAtoms(NamedTuple):
-    """Moved samples; ``ages`` counts the rounds in which an atom had no mass. See ``JointPlan``."""
-
-    rows: IntArray
-    lines: IntArray
-    contexts: FloatArray
-    outcomes: FloatArray
-    prices: FloatArray
-    ages: IntArray
-
-    def joined(self, *others: "_JointAtoms") -> "_JointAtoms":
-        columns: Any = zip(self, *others, strict=True)
-        return _JointAtoms(*(np.concatenate(parts) for parts in columns))
-
-    def at(self, kept: IntArray) -> "_JointAtoms":
-        columns: Any = self
-        return _JointAtoms(*(part[kept] for part in columns))
-
-
 class JointPlaneRun(PlaneRun):
     """The run of several products under one adversary."""
 
@@ -80,7 +61,7 @@ class JointPlaneRun(PlaneRun):
         lines = len(form.lines.levels)
         self.few = len(form.weights) * lines <= FEW_PAIRS
         self.present = np.zeros((len(form.weights), lines), dtype=bool)
-        self.empty = _JointAtoms(
+        self.empty = Atoms(
             np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, len(theta))),
             np.zeros((0, count)), np.zeros(0), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
@@ -91,7 +72,7 @@ class JointPlaneRun(PlaneRun):
         theta = policy[0] * self.units / self.sizes
         return theta, policy[1] * self.units - self.centre @ theta
 
-    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, _JointAtoms]:
+    def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, Atoms]:
         form = self.form
         value, gammas = value_and_multipliers(form, policy)
         parts = [self._moved(policy, gamma) for gamma in gammas]
@@ -101,7 +82,7 @@ class JointPlaneRun(PlaneRun):
         ways = sorted(open_ways(form, policy[0]), key=lambda way: -way.gain)[:MOST_WAYS]
         if ways:
             parts.append(
-                _JointAtoms(
+                Atoms(
                     np.full(len(ways), -1), np.array([way.line for way in ways]),
                     np.array([way.contexts for way in ways]), np.array([way.outcomes for way in ways]),
                     np.ones(len(ways)), np.zeros(len(ways), dtype=np.int64),
@@ -109,27 +90,25 @@ class JointPlaneRun(PlaneRun):
             )  # fmt: skip
         return value, self.empty.joined(*parts)
 
-    def _still(self, wanted: Any) -> _JointAtoms:
+    def _still(self, wanted: Any) -> Atoms:
         """Return atoms that stay where they are, of those wanted that are not there yet."""
         rows, lines = np.nonzero(wanted & ~self.present)
         self.present[rows, lines] = True
         contexts = np.zeros((len(rows), len(self.sizes)))
         outcomes = np.zeros((len(rows), len(self.units)))
-        return _JointAtoms(rows, lines, contexts, outcomes, np.zeros(len(rows)), np.zeros_like(rows))
+        return Atoms(rows, lines, contexts, outcomes, np.zeros(len(rows)), np.zeros_like(rows))
 
-    def _moved(self, policy: tuple[FloatArray, Any], gamma: float) -> _JointAtoms:
+    def _moved(self, policy: tuple[FloatArray, Any], gamma: float) -> Atoms:
         """Return the adversary's moves at a multiplier: on every line if there are few, or the best."""
         n = len(self.form.weights)
         every, none = np.arange(n), np.zeros(n, dtype=np.int64)
         if self.few:
             lines = range(self.present.shape[1])
             moved = [line_moves(self.form, policy[0], line, gamma) for line in lines]
-            parts = [_JointAtoms(every, np.full(n, line), *moved[line], none) for line in lines]
+            parts = [Atoms(every, np.full(n, line), *moved[line], none) for line in lines]
         else:
             moves = best_moves(self.form, policy, gamma)
-            parts = [
-                _JointAtoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)
-            ]
+            parts = [Atoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)]
         found = self.empty.joined(*parts)
         return found.at(np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
 

@@ -232,7 +232,7 @@ def _code(cells: pl.Series) -> str:
         found = read_days(digits, "%Y%m%d")
         if found is not None and found.values.null_count() == 0:
             return "days"
-    longest = int(lengths.max())  # type: ignore[arg-type]
+    longest = max(lengths.to_list())
     if (len(lengths) == 1 and longest >= CODE_DIGITS) or longest > 15:
         return f"{_short(digits[0])} has {longest} digits"
     return ""

@@ -62,7 +62,8 @@ def duration(seconds: float) -> str:
 def shown(progress: Any) -> Callable[[PanelProgress], None] | None:
     """Return what to call with the progress: the user's own function, a line on stderr, or nothing."""
     if callable(progress):
-        return progress  # type: ignore[no-any-return]
+        called: Callable[[PanelProgress], None] = progress
+        return called
     return _to_stderr if progress else None
 
 
