@@ -1,19 +1,17 @@
-"""What both estimators share: fit, decide, score, stress, stream, save."""
+"""How both estimators learn: fit, partial_fit, streams."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from surefoot.ambiguity import Adversary, WassersteinBall
-from surefoot.certificates import Certificate, make_certificate
+from surefoot.ambiguity import WassersteinBall
+from surefoot.certificates import make_certificate
 from surefoot.engines.choice import adversary_of, begin_stream, restored_stream, resume_stream
-from surefoot.engines.engine import Parameters
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
 from surefoot.engines.stream import (
     Stream,
@@ -23,68 +21,32 @@ from surefoot.engines.stream import (
     support_of,
     why_no_stream,
 )
-from surefoot.estimators.augmentation import Augmentation, augment
-from surefoot.estimators.data_warnings import (
-    ColumnLabel,
-    far_sentence,
-    labelled,
-    plain_labels,
-    suspects_sentence,
-)
-from surefoot.estimators.decision_maker import DecisionMaker
+from surefoot.estimators.data_warnings import labelled, plain_labels, suspects_sentence
 from surefoot.estimators.experiment_log import recorded
-from surefoot.estimators.guarantees import SHIFT, guarantee_of
+from surefoot.estimators.fitted_policy import FittedPolicy
 from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint, time_order
-from surefoot.estimators.model_file import save_model
-from surefoot.estimators.radius_rules import RuledRadius, ruled_radius
-from surefoot.estimators.radius_selection import RadiusPath, choose_radius
+from surefoot.estimators.radius_rules import ruled_radius
+from surefoot.estimators.radius_selection import choose_radius
 from surefoot.estimators.recipe import Recipe
-from surefoot.estimators.reporting import Reporting
-from surefoot.estimators.scikit_learn_habits import LinearCoefficients, seed_from
-from surefoot.exceptions import (
-    DataWarning,
-    InvalidInputError,
-    SurefootWarning,
-    warn_user,
-)
-from surefoot.forecasts import Forecasts, Question, Suspect, confident_radius
+from surefoot.estimators.scikit_learn_habits import seed_from
+from surefoot.exceptions import DataWarning, InvalidInputError, SurefootWarning, warn_user
+from surefoot.forecasts import Question, Suspect, confident_radius
 from surefoot.nominals import Empirical, Nominal
-from surefoot.policies import LinearParameters, Policy
+from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
 from surefoot.solvers import default_solver
 from surefoot.typing import FloatArray
-from surefoot.validation import check_number, weight_vector
 
 # A radius that all ambiguity sets can have, to see whether a solver fits.
 TRIAL_RADIUS = 0.5
 
 
-class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
-    """A decision maker with the scikit-learn interface. Its score is minus cost."""
-
-    random_state: Any  # a whole number, or None for a new seed in each fit
-    seed_: int
-    radius_path_: RadiusPath
-    radius_rule_: RuledRadius
-    suspects_: tuple[Suspect, ...]
-    converged_: bool | None
-    status_: str
-    parameters_: Parameters
-    problem_: Problem
-    nominal_: Nominal
-    fingerprint_: str
-    _labels: tuple[ColumnLabel, ...] | None = None
-    _certificate: Certificate | None
-    _stream: Stream
-    _stream_arrays: dict[str, Any]
+class RobustEstimator(FittedPolicy):
+    """How a robust policy is learned: from rows at once, and on from a stream."""
 
     @abstractmethod
     def _recipe(self) -> Recipe:
         """Return the parts that the constructor's parameters describe."""
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """A fit that failed after it had seen the columns leaves no policy behind."""
-        return hasattr(self, "parameters_")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; a stream, which may hold compiled code, goes as arrays."""
@@ -161,56 +123,6 @@ class RobustEstimator(LinearCoefficients, Reporting, DecisionMaker):
             "An ensemble decides, weighted by what its members would have cost on rows that they had "
             "not seen. Nothing is left to solve."
         )
-
-    def guarantee(self, shift: float = SHIFT) -> str:
-        """Return what new days may cost, in one sentence; see the page on automatic decisions.
-
-        The first figure is a confidence bound for the mean cost of decisions on rows that their
-        members had not seen; the second is the worst case when, beyond that, outcomes shift.
-
-        Parameters
-        ----------
-        shift
-            In standard deviations of the outcome.
-
-        Examples
-        --------
-        >>> from surefoot import RobustNewsvendor
-        >>> from surefoot.datasets import synthetic
-        >>> data = synthetic(n=100, s=5, seed=0)
-        >>> print(RobustNewsvendor(1.0, 0.2).fit(data.X, data.y).guarantee())
-        With 95 % confidence the expected cost on new days like these is at most 0.393; if outcomes \
-shift by 0.3 standard deviations, at most 0.554.
-        """
-        check_is_fitted(self)
-        shift = check_number("shift", shift, at_least=0)
-        return guarantee_of(self, [shift]).sentence(shift)
-
-    def label_columns(self, labels: Sequence[ColumnLabel]) -> None:
-        """Call columns by these names and in these units, in warnings and in ``suspects_``.
-
-        For whoever prepared the columns: the user knows them by other names and in other units.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> from surefoot import RobustNewsvendor
-        >>> from surefoot.datasets import synthetic
-        >>> from surefoot.estimators.data_warnings import ColumnLabel
-        >>> data = synthetic(n=40, s=1, seed=0)
-        >>> data.X[3] = 500.0
-        >>> model = RobustNewsvendor(1.0, 0.2)
-        >>> model.label_columns([ColumnLabel("'price'", 2.0)])
-        >>> with warnings.catch_warnings():
-        ...     warnings.simplefilter("ignore")
-        ...     print(model.fit(data.X, data.y).suspects_[0])
-        row 3, 'price': 1000 (expected about 0.802)
-        """
-        self._labels = tuple(labels)
-
-    def _column_labels(self) -> tuple[ColumnLabel, ...]:
-        plain = plain_labels(self.n_features_in_, self._names)
-        return plain if self._labels is None else self._labels
 
     def _name_suspects(self, suspects: tuple[Suspect, ...]) -> None:
         """Remember numbers that look like errors, and warn: they were not followed."""
@@ -290,13 +202,6 @@ shift by 0.3 standard deviations, at most 0.554.
             )
         return nominal
 
-    def _fitted_policy(self) -> Policy:
-        return self.problem_.policy
-
-    @property
-    def _names(self) -> Any:
-        return getattr(self, "feature_names_in_", None)
-
     def _take(self, problem: Problem, y: FloatArray) -> None:
         """Remember the question, in the units that decisions and later data share with this fit."""
         self.problem_, self.nominal_, self._ball = (
@@ -310,23 +215,6 @@ shift by 0.3 standard deviations, at most 0.554.
         decisions = problem.cost.n_decisions(self._n_outcomes)
         self._single = y.ndim == 1 or (decisions == 1 and self._n_outcomes > 1)
         self.radius_ = problem.radius
-
-    @property
-    def scale_(self) -> FloatArray:
-        """The unit of each column (of each feature, if the policy has a feature map)."""
-        check_is_fitted(self)
-        return self.problem_.ball.column_scale(np.zeros(self._n_features))
-
-    @property
-    def movable_(self) -> Any:
-        """Which columns (features) the adversary may move."""
-        check_is_fitted(self)
-        return ~self.problem_.ball.frozen_columns(self._n_features)
-
-    @property
-    def _n_features(self) -> int:
-        row = np.zeros((1, self.problem_.nominal.n_columns))
-        return int(self.problem_.policy.transform(row).shape[1])
 
     def _warn_of_constant_columns(self, recipe: Recipe, nominal: Nominal) -> None:
         """Warn of columns without a spread, but not of zeros: a category may just not have occurred."""
@@ -344,96 +232,6 @@ shift by 0.3 standard deviations, at most 0.554.
                 "to measure a move in, so the adversary leaves them alone.",
                 DataWarning,
             )
-
-    def _per_product(self, values: FloatArray) -> Any:
-        return float(values[0]) if self._single else values
-
-    # --- deciding ---------------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return decisions, shape (rows,) or (rows, products) as y was."""
-        check_is_fitted(self)
-        X = check_contexts(self, X, reset=False)
-        self._warn_of_far_contexts(X)
-        decisions = self._decisions(X)
-        return decisions[:, 0] if self._single else decisions
-
-    def _warn_of_far_contexts(self, X: FloatArray) -> None:
-        """Name columns that are far outside what was seen: they are taken as the nearest seen."""
-        offset = getattr(self.problem_.policy, "offset", None)
-        if not isinstance(offset, Forecasts):
-            return
-        far = offset.far(X)
-        if far.any():
-            warn_user(far_sentence(far, X, self._column_labels()), DataWarning)
-
-    def _decisions(self, X: FloatArray) -> FloatArray:
-        """Return decisions of shape (rows, decisions)."""
-        return self.problem_.policy.decide(self.parameters_, X)
-
-    def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean realised cost of the decisions, summed over products."""
-        check_is_fitted(self)
-        X, y = check_pairs(self, X, y, reset=False)
-        weights = weight_vector("sample_weight", sample_weight, len(X))
-        return self.problem_.cost.mean(self._decisions(X), self._outcomes(y), weights)
-
-    def _outcomes(self, y: FloatArray) -> FloatArray:
-        """Return outcomes as (rows, products), refusing another number of products."""
-        y, products = y.reshape(len(y), -1), self._n_outcomes
-        if y.shape[1] != products:
-            raise InvalidInputError(
-                f"y must have {products} product{'s'[: products > 1]} as in fit, got {y.shape[1]}."
-            )
-        return y
-
-    # --- stress -----------------------------------------------------------------------------------
-
-    def worst_case(
-        self, X: Any, y: Any, *, radius: float | None = None, sample_weight: Any = None
-    ) -> Adversary:
-        """Return the worst distribution in the ball around (X, y) for this policy, without refitting.
-
-        Parameters
-        ----------
-        X, y
-            Data that take the place of the nominal.
-        radius
-            Radius of the ball; None is the fitted one.
-        """
-        check_is_fitted(self)
-        X, y = check_pairs(self, X, y, reset=False)
-        rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
-        rows = Empirical(X, self._outcomes(y), sample_weight)
-        return adversary_of(self.problem_.around(rows).at_radius(rho), self.parameters_)
-
-    def augmentation(
-        self, X: Any = None, y: Any = None, *, radius: float | None = None
-    ) -> Augmentation:
-        """Return what the adversary of this policy does, column by column.
-
-        Parameters
-        ----------
-        X, y
-            Data that take the place of the nominal; None is the data of the fit, or the newest rows
-            that ``partial_fit`` has learned.
-        radius
-            Radius of the ball; None is the fitted one.
-        """
-        check_is_fitted(self)
-        rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
-        if (X is None) != (y is None):
-            raise InvalidInputError("X and y must be given together, got only one of them.")
-        if X is not None:
-            X, y = check_pairs(self, X, y, reset=False)
-            nominal: Nominal = Empirical(X, self._outcomes(y), names=self._names)
-        elif hasattr(self, "nominal_"):
-            nominal = self.nominal_
-        else:
-            raise InvalidInputError(
-                "X and y must be given: a model from a file does not hold its training data, got None."
-            )
-        return augment(self.problem_.around(nominal).at_radius(rho), self.parameters_)
 
     # --- learning on ------------------------------------------------------------------------------
 
@@ -493,26 +291,6 @@ shift by 0.3 standard deviations, at most 0.554.
             f"over the newest {len(X)} rows; call fit on all data for a proof."
         )
 
-    @property
-    def certificate_(self) -> Certificate:
-        """What is proved about the policy; after ``partial_fit``, its worst case on the newest rows."""
-        if self._certificate is None:
-            self._certificate = self._judge_newest()
-        return self._certificate
-
-    @property
-    def multiplier_(self) -> Any:
-        """The optimal gamma, one for each product if y was a matrix."""
-        if self._multiplier is None:
-            self._judge_newest()
-        return self._multiplier
-
-    def _judge_newest(self) -> Certificate:
-        found = adversary_of(self.problem_.around(self.nominal_), self.parameters_)
-        self._multiplier = self._per_product(found.multiplier)
-        floor = self.problem_.cost.floor(self._n_outcomes)
-        return make_certificate(found.value, floor, 0.0, "estimate")
-
     def stream(self) -> Stream:
         """Return where learning from a stream stands; it begins at the fitted policy."""
         check_is_fitted(self)
@@ -527,21 +305,6 @@ shift by 0.3 standard deviations, at most 0.554.
         if hasattr(self, "_stream_arrays"):  # of a model from a file, which has no rows
             return restored_stream(options, self._n_outcomes, self._stream_arrays)
         return resume_stream(options, self.problem_.around(self.nominal_), self.parameters_)
-
-    @property
-    def learned_on(self) -> bool:
-        """Whether rows came after the fit: the model then remembers the newest of them alone."""
-        return getattr(self, "_learned_on", False)
-
-    @property
-    def n_outcomes(self) -> int:
-        """How many numbers an outcome has."""
-        return self._n_outcomes
-
-    @property
-    def single(self) -> bool:
-        """Whether decisions are plain numbers."""
-        return self._single
 
     def stream_arrays(self) -> dict[str, Any] | None:
         """Return where learning stands, as a file holds it; None if the policy cannot learn on."""
@@ -562,8 +325,3 @@ shift by 0.3 standard deviations, at most 0.554.
             step=AdaptiveStep() if step is None else step, window=window,
             random_state=self.seed_,
         )  # fmt: skip
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file: JSON and arrays, nothing that could run code."""
-        check_is_fitted(self)
-        save_model(self, path)
