@@ -29,7 +29,8 @@ from scipy.special import ndtr
 from reproduction.profile_distance import profile_distance
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
-from surefoot.estimators.radius_rules import paper_radius, ruled_radius, score_distance, transport_forms
+from surefoot.estimators.paper_radius import paper_radius
+from surefoot.estimators.radius_rules import ruled_radius, score_distance, transport_forms
 from surefoot.estimators.radius_selection import choose_radius
 from surefoot.forecasts import Question
 from surefoot.nominals import Empirical

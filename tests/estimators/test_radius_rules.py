@@ -10,16 +10,13 @@ from scipy.stats import norm
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Quadratic
+from surefoot.estimators.paper_radius import paper_radius
 from surefoot.estimators.radius_rules import (
     NORMAL_FROM,
-    nearest_distance,
     net_columns,
-    paper_probability,
-    paper_radius,
     profile_distances,
     ruled_radius,
     score_distance,
-    transport_geometry,
 )
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical, Gaussian
@@ -240,32 +237,12 @@ class TestPaper:
         )
         assert paper_radius(0.5, 100, 0.9) == pytest.approx(2 * 0.5 * math.sqrt(-math.log(0.1) / 100))
 
-    @pytest.mark.parametrize("diameter", [0.3, 1.0, 8.0])
-    def test_probability_is_the_inverse_of_the_radius(self, diameter):
-        assert paper_probability(diameter, 70, paper_radius(diameter, 70, 0.8)) == pytest.approx(0.8)
-
     def test_warns_of_what_it_cannot_do(self):
         text = " ".join(ruled_radius("paper", problem_of(*sample(100, 20)[:2])).warnings)
         assert "coverage 0 %" in text
         assert "nearest other one" in text
         assert "rho_max" in text
         assert "does not hold" in text
-
-    def test_nearest_rows_bound_the_distance_from_below(self):
-        points = np.array([[0.0], [1.0], [3.0]])
-        assert nearest_distance(points) == pytest.approx((1 + 1 + 2) / 3)
-        assert nearest_distance(points[:1]) == 0.0
-
-    def test_box_gives_the_diameter(self):
-        X, y, _ = sample(30, 3)
-        box = problem_of(X, y, support=Box(-2, 2), scale=False)
-        assert transport_geometry(box)[1] == pytest.approx(4 * math.sqrt(3))
-
-    def test_outcomes_that_move_count(self):
-        X, y, _ = sample(30, 1)
-        points, diameter = transport_geometry(problem_of(X, y, outcome_cost=4.0, scale=False))
-        assert points == pytest.approx(np.column_stack([X, 2 * y]))
-        assert diameter == pytest.approx(pdist(points).max())
 
     def test_serves_any_policy(self):
         X, y, _ = sample(30, 3)

@@ -23,13 +23,13 @@ from surefoot.diagnostics.theory_bounds import (
 )
 from surefoot.diagnostics.theory_constants import Constants, start, theorem_constants
 from surefoot.estimators import RobustEstimator
-from surefoot.estimators.radius_rules import (
+from surefoot.estimators.paper_radius import (
     nearest_distance,
     paper_probability,
     paper_radius,
-    transport_forms,
     transport_geometry,
 )
+from surefoot.estimators.radius_rules import transport_forms
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
