@@ -21,10 +21,10 @@ from surefoot.policies import Linear
 PROBLEMS, ALONE, ROWS, COLUMNS, RADIUS = 10_000, 500, 100, 20, 0.1
 
 
-def describe(order):
-    """Ten thousand problems on data of their own."""
+def describe(order, problems=PROBLEMS, rows=ROWS, columns=COLUMNS):
+    """Problems on data of their own."""
     cost, policy, ball = Newsvendor(1.0, 0.2), Linear(), WassersteinBall(RADIUS, order=order)
-    data = (synthetic(ROWS, COLUMNS, seed=k, test=1) for k in range(PROBLEMS))
+    data = (synthetic(rows, columns, seed=k, test=1) for k in range(problems))
     return [Problem(cost, policy, Empirical(one.X, one.y), ball) for one in data]
 
 

@@ -3,23 +3,20 @@ Many problems at once, on a GPU if there is one
 ===============================================
 
 :func:`~surefoot.solvers.solve_many` takes any list of problems. With ``engine="batch"`` they become one
-JAX program, which runs on a GPU where JAX finds one and on the processor elsewhere; nothing in the
-code changes.
+JAX program, which runs on a GPU where JAX finds one and on the processor elsewhere, each problem to its
+certified gap; nothing in the code changes.
 """
 
 # %%
 # How much is luck? Forty samples of thirty days from the restaurant's two years, at four radii.
 
-import warnings
-
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
-from surefoot import DASGD, Problem, WassersteinBall, solve_many
+from surefoot import Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor
 from surefoot.datasets import load_yaz
-from surefoot.exceptions import ConvergenceWarning
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.random import rng_for
@@ -35,9 +32,8 @@ problems = [
     for radius in radii
     for rows in samples
 ]
-with warnings.catch_warnings():  # a batch takes a fixed number of steps and certifies what it reached
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    solutions = solve_many(problems, DASGD(max_steps=3_000), engine="batch")
+solutions = solve_many(problems, engine="batch")
+print(f"largest certified gap: {max(s.certificate.gap for s in solutions):.2%}")
 
 # %%
 # What the 160 policies cost on the days that none of them saw.

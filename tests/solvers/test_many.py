@@ -8,7 +8,6 @@ import pytest
 from surefoot import DASGD, Exact, PrimalDual, Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.datasets import synthetic
-from surefoot.engines.affine_lanes import why_not_batch
 from surefoot.exceptions import (
     ConvergenceWarning,
     InvalidInputError,
@@ -72,8 +71,7 @@ def test_general_problems_have_the_same_answers_as_one_by_one(side_by_side, numb
     assert found.status == alone.status
 
 
-@pytest.mark.parametrize("engine", ["threads", "batch"])
-def test_an_optimizer_is_a_wish_for_the_general_engine(engine, monkeypatch):
+def test_an_optimizer_is_a_wish_for_the_general_engine(monkeypatch):
     asked = []
 
     def solve_together(solver, problems, seeds):
@@ -82,7 +80,7 @@ def test_an_optimizer_is_a_wish_for_the_general_engine(engine, monkeypatch):
 
     monkeypatch.setattr(DASGD, "solve_together", solve_together)
     solver = DASGD(max_steps=250, optimizer=Adam(0.05))
-    answers = solve_many([describe(60, 0.1, Linear())] * 2, solver, engine=engine)
+    answers = solve_many([describe(60, 0.1, Linear())] * 2, solver)
     assert answers == ["an answer"] * 2
     assert asked == [Adam(0.05)]  # both in one go
 
@@ -103,40 +101,6 @@ def test_affine_problems_have_the_same_answers_as_one_by_one():
         alone = PrimalDual().solve(problem, seed)
         np.testing.assert_array_equal(answer.parameters.theta, alone.parameters.theta)
         assert answer.certificate == alone.certificate
-
-
-def test_a_batch_comes_close_to_the_certified_answers():
-    problems = [affine(10), affine(30, 0.0), affine(24, 0.3, order=1)]
-    batched = quietly(solve_many, problems, engine="batch")
-    for answer, close in zip(batched, solve_many(problems), strict=True):
-        assert answer.n_steps >= 10_000
-        assert answer.certificate.lower <= close.certificate.upper * (1 + 1e-9)
-        assert answer.certificate.upper >= close.certificate.lower * (1 - 1e-9)
-        floor = 0.02 * np.std(problems[0].nominal.outcomes)
-        assert answer.certificate.upper <= 1.1 * close.certificate.upper + floor
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"frozen": (0,)}, "a batch has no frozen or constant columns"),
-        (
-            {"policy": Linear(), "cost": Newsvendor(1.0, 0.2, 0.1)},
-            "a batch has no box support, and costs of two lines without smoothing",
-        ),
-    ],
-)
-def test_what_a_batch_cannot_do_is_refused_with_the_problem_s_number(options, reason):
-    problems = [affine(10), describe(**{"policy": Linear(), **options})]
-    message = f"solve_many cannot batch problem 1: {reason}"
-    with pytest.raises(UnsupportedProblemError, match=message):
-        solve_many(problems, engine="batch")
-    assert len(quietly(solve_many, problems, engine="threads")) == 2
-
-
-def test_why_not_batch_is_none_for_plain_problems(make_affine):
-    assert why_not_batch(make_affine(0)) is None
-    assert why_not_batch(make_affine(0, box="closed")).startswith("a batch has no box support")
 
 
 # What is asked for
@@ -186,7 +150,7 @@ def test_options_are_checked_by_name(options, message):
 def test_a_problem_that_does_not_fit_is_refused_before_any_work():
     with pytest.raises(UnsupportedProblemError, match="Exact cannot solve this: .*Linear policy"):
         solve_many([affine(10), describe()], Exact())
-    with pytest.raises(UnsupportedProblemError, match="engine='batch' runs plain DA-SGD, got .* Exact"):
+    with pytest.raises(UnsupportedProblemError, match="engine='batch' needs the solver PrimalDual"):
         solve_many([affine(10)], Exact(), engine="batch")
 
 

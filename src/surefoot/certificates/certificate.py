@@ -1,10 +1,9 @@
 """What is proved about an answer."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.ambiguity.balance import LARGEST_PARAMETER
@@ -55,7 +54,7 @@ def relative_gap(upper: float, lower: float, floor: float) -> float:
     >>> relative_gap(1.1, 1.0, 0.01), relative_gap(0.9, 1.0, 0.01)
     (0.10000000000000009, inf)
     """
-    if np.isneginf(lower):  # nothing is known of the best
+    if lower == -math.inf:  # nothing is known of the best
         return float("inf")
     if contradict(upper, lower, floor):
         return float("inf")
@@ -118,7 +117,7 @@ def _with_doubt(certificate: Certificate, forms: Sequence[AffineForm | JointForm
 
 def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Certificate:
     """Return a certificate with its sentence."""
-    if not np.isfinite(upper):
+    if not math.isfinite(upper):
         message = "The worst-case cost of this policy is unbounded."
         return Certificate(upper, lower, float("inf"), kind, message)
     gap = relative_gap(upper, lower, floor)

@@ -119,7 +119,7 @@ def _axes(columns, weights):
 
 
 @kernel()
-def _policy(form, axes, mean, theta):
+def policy_of(form, axes, mean, theta):
     """Return (theta, intercept) in the form's own columns; see ``primal_dual.policy_at``."""
     count, s = axes.shape
     found, squared = np.zeros(s), 0.0
@@ -152,7 +152,7 @@ def _rebalanced(balance, theta, theta_before, slopes, slopes_before, metric, siz
 
 
 @kernel()
-def _canonical(form):
+def canonical_rows(form):
     """Return centred rows along their principal axes (and the constant), axes, mean and metric."""
     n, s = form.contexts.shape
     mean, columns = np.zeros(s), np.empty((n, s))
@@ -214,7 +214,7 @@ def _stepped(form, draws, rows, theta, slopes, gradient, mean_slope, metric, siz
 def solve_form(form, gap_tol, max_steps, block, growth, words, looked):
     """Solve a form; return whether it was, the policy, both bounds, the multiplier, steps and looks."""
     n, s = form.contexts.shape
-    rows, axes, mean, metric = _canonical(form)
+    rows, axes, mean, metric = canonical_rows(form)
     sizes, middle = _row_sizes(rows, metric)
     theta, slopes, weighted, cost = np.zeros(len(metric)), np.zeros(n), np.zeros(n), 0.0
     begun = form.decision if form.intercept else 0.0
@@ -253,7 +253,7 @@ def solve_form(form, gap_tol, max_steps, block, growth, words, looked):
         )
         steps += len(draws)
         block *= growth
-        tried, tried_constant = _policy(form, axes, mean, theta)
+        tried, tried_constant = policy_of(form, axes, mean, theta)
         value, gamma = worst_value(form, tried, tried_constant)
         if value < upper:
             upper, multiplier, policy, constant = value, gamma, tried, tried_constant

@@ -12,7 +12,6 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.engines.affine import FIRST_PASSES, FIRST_STEPS, TARGET_SHARE
 from surefoot.engines.many_kernel import LOOK, MOST_LOOKS, REPLY, REQUEST, solve_packed
-from surefoot.engines.row_draws import generator_words
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters
 from surefoot.problem import Problem
@@ -28,7 +27,7 @@ CHUNK = 64
 class BatchReply(NamedTuple):
     """The answer to one problem, in the user's units.
 
-    ``looks`` has shape (looks, 4): steps so far, upper bound, lower bound, gap.
+    ``looks`` holds of each look: steps so far, upper bound, lower bound, gap.
     """
 
     parameters: LinearParameters
@@ -37,7 +36,30 @@ class BatchReply(NamedTuple):
     lower: float
     floor: float
     steps: int
-    looks: FloatArray
+    looks: list[list[float]]
+
+
+class Packed(NamedTuple):
+    """Problems whose rows lie one behind the other, and what each asks for."""
+
+    requests: Any
+    contexts: FloatArray
+    outcomes: FloatArray
+    masses: FloatArray
+    scales: FloatArray
+
+
+def pack(
+    problems: Sequence[Problem], lines: Sequence[Pieces], gap_tol: float, max_steps: int
+) -> Packed:
+    """Put the rows of problems that have plain lines one behind the other."""
+    return Packed(
+        _requests(problems, lines, gap_tol, max_steps),
+        np.concatenate([_rows(p).contexts.reshape(-1) for p in problems]),
+        np.concatenate([_rows(p).outcomes[:, 0] for p in problems]),
+        np.concatenate([_rows(p).masses for p in problems]),
+        np.concatenate([_scale(p) for p in problems]),
+    )
 
 
 def plain_lines(problems: Sequence[Problem]) -> list[Pieces | None]:
@@ -79,7 +101,7 @@ def _plain(problem: Problem) -> bool:
 def solve_batch(
     problems: Sequence[Problem],
     lines: Sequence[Pieces],
-    rngs: Sequence[np.random.Generator],
+    words: Any,
     *,
     gap_tol: float,
     max_steps: int,
@@ -87,40 +109,27 @@ def solve_batch(
 ) -> list[BatchReply | None]:
     """Solve problems that have plain lines on all cores; None where one is not solved here.
 
-    A problem's answer depends on itself and its generator alone, not on its company.
+    ``words`` says where the generator of each problem stands; its answer depends on itself and on them
+    alone, not on its company.
     """
 
     def solve(start: int) -> list[BatchReply | None]:
         chunk = slice(start, start + CHUNK)
-        requests = _requests(problems[chunk], lines[chunk], gap_tol, max_steps)
-        return _solve_chunk(problems[chunk], requests, rngs[chunk], growth)
+        packed = pack(problems[chunk], lines[chunk], gap_tol, max_steps)
+        return _solve_chunk(packed, words[chunk], growth)
 
     starts = range(0, len(problems), CHUNK)
     with ThreadPoolExecutor(max_workers=min(len(starts), os.cpu_count() or 1)) as pool:
         return [reply for replies in pool.map(solve, starts) for reply in replies]
 
 
-def _solve_chunk(
-    problems: Sequence[Problem], requests: Any, rngs: Sequence[np.random.Generator], growth: float
-) -> list[BatchReply | None]:
-    """Put the rows of some problems one behind the other and solve them in one call."""
-    contexts = np.concatenate([_rows(p).contexts.reshape(-1) for p in problems])
-    outcomes = np.concatenate([_rows(p).outcomes[:, 0] for p in problems])
-    masses = np.concatenate([_rows(p).masses for p in problems])
-    words = np.stack([generator_words(rng) for rng in rngs])
-    scales = np.concatenate([_scale(p) for p in problems])
-    thetas, replies = np.zeros(len(scales)), np.zeros(len(problems), REPLY)
-    looked = np.zeros((len(problems), MOST_LOOKS + 1, LOOK))
-    solve_packed(
-        requests, words, contexts, outcomes, masses, scales, growth, FIRST_PASSES, FIRST_STEPS,
-        thetas, replies, looked,
-    )  # fmt: skip
-    return [
-        _reply(reply, thetas[first : first + count], looks) if reply["solved"] else None
-        for reply, first, count, looks in zip(
-            replies, requests["first_column"], requests["columns"], looked, strict=True
-        )
-    ]
+def _solve_chunk(packed: Packed, words: Any, growth: float) -> list[BatchReply | None]:
+    """Solve some problems in one call."""
+    requests, *rows = packed
+    thetas, replies = np.zeros(len(packed.scales)), np.zeros(len(requests), REPLY)
+    looked = np.zeros((len(requests), MOST_LOOKS + 1, LOOK))
+    solve_packed(requests, words, *rows, growth, FIRST_PASSES, FIRST_STEPS, thetas, replies, looked)
+    return read_replies(packed, thetas, replies, looked)
 
 
 def _rows(problem: Problem) -> Empirical:
@@ -158,9 +167,20 @@ def _requests(
     return requests
 
 
-def _reply(reply: Any, theta: FloatArray, looks: FloatArray) -> BatchReply:
-    return BatchReply(
-        LinearParameters(theta[:, None].copy(), np.array([reply["intercept"]])),
-        float(reply["multiplier"]), float(reply["upper"]), float(reply["lower"]),
-        float(reply["floor"]), int(reply["steps"]), looks[: reply["looks"]],
-    )  # fmt: skip
+def read_replies(
+    packed: Packed, thetas: FloatArray, replies: Any, looked: FloatArray
+) -> list[BatchReply | None]:
+    """Return the records of the kernels as answers, None where a problem was not solved."""
+    ends = np.cumsum(packed.requests["columns"])[:-1]
+    answers: list[BatchReply | None] = []
+    for record, theta, looks in zip(
+        replies.tolist(), np.split(thetas[:, None], ends), looked, strict=True
+    ):
+        solved, intercept, upper, lower, floor, multiplier, steps, count = record
+        parameters = LinearParameters(theta, np.array([intercept]))
+        answers.append(
+            BatchReply(parameters, multiplier, upper, lower, floor, steps, looks[:count].tolist())
+            if solved
+            else None
+        )
+    return answers

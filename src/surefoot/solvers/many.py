@@ -9,24 +9,21 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from surefoot.ambiguity import WassersteinForm
 from surefoot.certificates import make_certificate
 from surefoot.costs import Pieces
-from surefoot.engines.affine_lanes import AffineBatch, why_not_batch
 from surefoot.engines.choice import steps_together
-from surefoot.engines.engine import Options
+from surefoot.engines.lockstep import solve_in_lockstep
 from surefoot.engines.problem_batch import BatchReply, plain_lines, solve_batch
+from surefoot.engines.row_draws import generator_words
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
-from surefoot.problem import Problem, affine_forms
+from surefoot.problem import Problem
 from surefoot.random import rng_for
-from surefoot.solvers.base import ProductAnswer, Progress, Solution, Solver, assemble, sentence
+from surefoot.solvers.base import Progress, Solution, Solver, sentence
 from surefoot.solvers.choice import default_solver
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.validation import check_choice, check_instance, check_integer
 
-# Steps of a batch where the solver sets none; the paper's own number.
-BATCH_STEPS = 10_000
 # Fewer problems are solved one by one: compiling a loop over them (once on a machine) takes longer.
 FEWEST = 16
 
@@ -54,10 +51,10 @@ def solve_many(
     seeds
         One for all, or one for each problem.
     engine
-        For affine problems. "threads": compiled kernels on all cores. "batch": plain DA-SGD for
-        ``max_steps`` (10,000 by default) steps of all problems in one JAX program, on a GPU if JAX
-        has one: a quick look, which stops far above the certified gap of the other. "auto": "threads",
-        also where there is a GPU.
+        For small affine problems. "threads": compiled kernels on all cores. "batch": all of them step
+        together in one JAX program, on a GPU if JAX has one, each to the same certified gap; needs
+        ``PrimalDual`` or no solver. "auto": "threads", also where there is a GPU, because a program has
+        to be compiled first.
 
     Examples
     --------
@@ -78,15 +75,22 @@ def solve_many(
     listed = _one_seed_each(seeds, len(problems))
     for problem in problems:
         check_instance("problems", problem, Problem, "a sequence of Problem(...)")
-    lines = _lines(problems, packed=engine != "batch" and _may_be_packed(solver))
+    if engine == "batch" and not _may_be_packed(solver):
+        raise UnsupportedProblemError(
+            "engine='batch' needs the solver PrimalDual without a callback, or none, got "
+            f"{solver!r}: use engine='threads'."
+        )
+    lines = _lines(problems, packed=_may_be_packed(solver))
+    packing = PrimalDual() if solver is None else solver
     solvers = [
-        _solver_of(problem, solver, pieces) for problem, pieces in zip(problems, lines, strict=True)
+        packing if pieces is not None else _solver_of(problem, solver)
+        for problem, pieces in zip(problems, lines, strict=True)
     ]
     answers: dict[int, Solution] = {}
     if engine == "batch":
-        together = _together(solver, problems)
-        batch = solver if isinstance(solver, DASGD) else DASGD()
-        answers |= _solve_batch(problems, together, batch, listed)
+        answers |= _solve_in_lockstep(problems, lines, solvers)
+    for k in answers:
+        lines[k] = None
     answers |= _solve_packed(problems, lines, solvers, listed)
     groups: dict[Hashable, list[int]] = {}
     for k in sorted(set(range(len(problems))) - set(answers)):
@@ -110,7 +114,9 @@ def solve_many(
 
 
 def _one_seed_each(seeds: int | Sequence[int], count: int) -> list[int]:
-    listed = [int(seeds)] * count if isinstance(seeds, int | np.integer) else list(seeds)
+    if isinstance(seeds, int | np.integer):
+        return [check_integer("seeds", int(seeds), at_least=0)] * count
+    listed = list(seeds)
     if len(listed) != count:
         raise InvalidInputError(
             f"seeds must be one number or one per problem ({count}), got {len(listed)}."
@@ -142,10 +148,8 @@ def _lines(problems: list[Problem], *, packed: bool) -> list[Pieces | None]:
     return [None] * len(problems) if few else lines
 
 
-def _solver_of(problem: Problem, solver: Solver | None, pieces: Pieces | None) -> Solver:
+def _solver_of(problem: Problem, solver: Solver | None) -> Solver:
     """Return the solver of a problem, or refuse it."""
-    if pieces is not None:  # which is what PrimalDual asks for, and more
-        return PrimalDual() if solver is None else solver
     own = default_solver(problem) if solver is None else solver
     own.refuse_unless_fit(problem)
     return own
@@ -160,14 +164,37 @@ def _solve_packed(
         return {}
     solver = solvers[chosen[0]]  # the same for all
     assert isinstance(solver, PrimalDual)
-    rngs = {seed: rng_for(seed, "dasgd", "0") for seed in {seeds[k] for k in chosen}}
+    distinct, which = np.unique([seeds[k] for k in chosen], return_inverse=True)
+    words = np.stack([generator_words(rng_for(int(seed), "dasgd", "0")) for seed in distinct])
     replies = solve_batch(
         [problems[k] for k in chosen],
         [pieces for pieces in lines if pieces is not None],
-        [rngs[seeds[k]] for k in chosen],
+        words[which],
         gap_tol=solver.gap_tol,
         max_steps=solver.max_steps,
         growth=solver.growth,
+    )
+    return {
+        k: _packed_solution(solver, reply)
+        for k, reply in zip(chosen, replies, strict=True)
+        if reply is not None
+    }
+
+
+def _solve_in_lockstep(
+    problems: list[Problem], lines: list[Pieces | None], solvers: list[Solver]
+) -> dict[int, Solution]:
+    """Solve what can step together; stragglers are left out."""
+    chosen = [k for k, pieces in enumerate(lines) if pieces is not None]
+    if not chosen:
+        return {}
+    solver = solvers[chosen[0]]  # the same for all
+    assert isinstance(solver, PrimalDual)
+    replies = solve_in_lockstep(
+        [problems[k] for k in chosen],
+        [pieces for pieces in lines if pieces is not None],
+        gap_tol=solver.gap_tol,
+        max_steps=solver.max_steps,
     )
     return {
         k: _packed_solution(solver, reply)
@@ -189,48 +216,6 @@ def _packed_solution(solver: PrimalDual, reply: BatchReply) -> Solution:
         n_steps=reply.steps,
         history=tuple(
             Progress(int(steps), upper, lower, gap, math.nan)
-            for steps, upper, lower, gap in reply.looks.tolist()
+            for steps, upper, lower, gap in reply.looks
         ),
     )
-
-
-def _together(solver: Solver | None, problems: list[Problem]) -> list[int]:
-    """Return the affine problems, which step together if asked to."""
-    if solver is not None and not isinstance(solver, DASGD):
-        raise UnsupportedProblemError(
-            f"engine='batch' runs plain DA-SGD, got the solver {type(solver).__name__}: use "
-            "engine='threads'."
-        )
-    options = solver.options if isinstance(solver, DASGD) else Options()
-    return [k for k, problem in enumerate(problems) if not steps_together(problem, options)]
-
-
-def _solve_batch(
-    problems: list[Problem], chosen: list[int], solver: DASGD, seeds: list[int]
-) -> dict[int, Solution]:
-    """Run plain DA-SGD on all products of all problems together, and certify each."""
-    steps = solver.max_steps or BATCH_STEPS
-    forms: dict[int, list[WassersteinForm]] = {k: [] for k in chosen}
-    groups: dict[Hashable, list[tuple[int, int]]] = {}
-    for k in chosen:
-        for j, form in enumerate(affine_forms(problems[k])):
-            reason = why_not_batch(form)
-            if reason is not None or not isinstance(form, WassersteinForm):
-                raise UnsupportedProblemError(f"solve_many cannot batch problem {k}: {reason}.")
-            forms[k].append(form)
-            groups.setdefault((form.order, form.intercept), []).append((k, j))
-    found: dict[tuple[int, int], ProductAnswer] = {}
-    for members in groups.values():
-        batch = AffineBatch([forms[k][j] for k, j in members])
-        rngs = [rng_for(seeds[k], "batch", j) for k, j in members]
-        batch.run(batch.draw(rngs, steps // 2), average=False)
-        batch.run(batch.draw(rngs, steps - steps // 2), average=True)
-        for (k, j), (policy, slopes) in zip(members, batch.answers(), strict=True):
-            found[k, j] = ProductAnswer(forms[k][j], *policy, slopes, batch.steps)
-    advice = "raise max_steps, loosen gap_tol or use engine='threads'."
-    return {
-        k: assemble(
-            solver, [found[k, j] for j in range(len(forms[k]))], gap_tol=solver.gap_tol, advice=advice,
-        )
-        for k in chosen
-    }  # fmt: skip
