@@ -1,21 +1,48 @@
 """The two-line way in: how much to order."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
+from surefoot.estimators.data_warnings import ColumnLabel, plain_labels
+from surefoot.estimators.experiment_log import recorded
+from surefoot.estimators.inputs import check_contexts, check_pairs, time_order
 from surefoot.estimators.recipe import Recipe, nominal_parts
 from surefoot.estimators.robust_estimator import RobustEstimator
+from surefoot.estimators.row_costs import (
+    SAME,
+    DecidesByRowCosts,
+    RowCosts,
+    between_levels,
+    cost_levels,
+    warned_once,
+    within_levels,
+)
 from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Ensemble, Forecaster
 from surefoot.nominals import Nominal
 from surefoot.policies import Linear
 from surefoot.solvers import Solver
-from surefoot.validation import check_number
+from surefoot.typing import FloatArray
+from surefoot.validation import check_number, mass_vector, weight_vector
+
+# What one policy leaves in a model beside its public attributes.
+ONE_POLICY = (
+    "_certificate", "_multiplier", "_stream", "_stream_arrays", "_ball", "_given_recipe", "_single",
+    "_n_outcomes", "_learned_on", "_rolling",
+)  # fmt: skip
 
 
-class RobustNewsvendor(RobustEstimator):
+class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
     """How much to order, given what is known beforehand.
+
+    Costs of a unit are those of the constructor, or columns of the data: ``fit``, ``predict``,
+    ``decide``, ``cost`` and ``score`` take ``backorder`` and ``holding`` of each row.
 
     Parameters
     ----------
@@ -57,7 +84,20 @@ class RobustNewsvendor(RobustEstimator):
     >>> orders = model.predict(data.X_test)
     >>> model.cost(data.X_test, data.y_test) < 0.5
     True
+
+    Costs that differ by row:
+
+    >>> backorder = [3.0, 1.0] * 25
+    >>> model = RobustNewsvendor(holding=1.0).fit(data.X, data.y, backorder=backorder)
+    >>> model.cost_levels_
+    array([0.5 , 0.75])
+    >>> dear, cheap = model.predict(data.X_test[[0, 0]], backorder=[3.0, 1.0])
+    >>> bool(dear > cheap)
+    True
     """
+
+    levels_: tuple["RobustNewsvendor", ...]
+    cost_levels_: FloatArray
 
     def __init__(
         self,
@@ -102,3 +142,204 @@ class RobustNewsvendor(RobustEstimator):
             solver=self.solver,
             **nominal_parts(None if own else self.nominal, ball, self.solver, protect),
         ).checked()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """One policy was learned, or one for each level of the costs."""
+        return "levels_" in self.__dict__ or super().__sklearn_is_fitted__()
+
+    if not TYPE_CHECKING:  # or the type checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say where things are that each level has, and the model as a whole has not."""
+            if "levels_" not in self.__dict__ or name.startswith("__"):
+                return super().__getattribute__(name)  # fails again, for its own reason
+            named = "nothing of the kind" if name.startswith("_") else f"no {name}"
+            raise AttributeError(
+                f"{type(self).__name__} learned a policy for each cost ratio and has {named} as a "
+                "whole: ask the policies in levels_, whose ratios are cost_levels_."
+            )
+
+    @recorded
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        time: Any = None,
+        *,
+        backorder: Any = None,
+        holding: Any = None,
+    ) -> Self:
+        """Learn a policy from past pairs.
+
+        Parameters
+        ----------
+        X
+            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers.
+        y
+            Outcomes, shape (rows,) or (rows, products).
+        sample_weight
+            Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
+            counts of observations; others say only how much rows matter beside each other.
+        time
+            When each row was: dates or numbers. What is stated about days to come, and a radius that is
+            chosen by cross-validation, then rest on rolling origins: blocks of rows, each decided from
+            the rows before it. None takes the dates of a pandas index, if there are any, and else the
+            rows as draws in no order.
+        backorder, holding
+            Costs of a unit in each row, shape (rows,), for one product. Where one is None it is the
+            constructor's. Rows count by b + h, and for each ratio b / (b + h) a policy of its own is
+            learned from all rows; beyond seven ratios at seven levels, between which decisions are
+            interpolated. ``levels_`` has the policies, ``cost_levels_`` their ratios; certificates,
+            guarantees, worst cases and files are those of each policy.
+        """
+        with self._kept_on_failure():
+            if backorder is None and holding is None:
+                self._forget()
+                super().fit(X, y, sample_weight, time)
+            else:
+                self._fit_levels(X, y, sample_weight, time, (backorder, holding))
+        return self
+
+    def _forget(self) -> None:
+        """Forget an earlier fit, whatever costs it had."""
+        fitted = [name for name in self.__dict__ if name.endswith("_") and not name.startswith("_")]
+        for name in (*fitted, *ONE_POLICY):
+            self.__dict__.pop(name, None)
+
+    def _fit_levels(
+        self, X: Any, y: Any, sample_weight: Any, time: Any, given: tuple[Any, Any]
+    ) -> None:
+        """Learn a policy at each level of the cost ratio, from all rows weighted by their stakes."""
+        if isinstance(self.nominal, Nominal):
+            raise InvalidInputError(
+                "nominal must be 'auto', None or a Forecaster beside costs of each row, "
+                f"got {self.nominal!r}."
+            )
+        ball = self._recipe().ball
+        when = time_order(time, X)
+        self._forget()
+        contexts, y = check_pairs(self, X, y, reset=True, min_rows=2)
+        if y.ndim > 1:
+            raise InvalidInputError(
+                f"y must have shape (rows,) beside costs of each row, got shape {y.shape}."
+            )
+        masses = mass_vector("sample_weight", sample_weight, len(y))
+        costs = self._row_costs(given, len(y))
+        levels = cost_levels(costs.ratios[masses > 0.0])
+        stake = float(masses @ costs.stakes) / float(masses.sum())
+        frozen = tuple(np.flatnonzero(ball.frozen_columns(contexts.shape[1], self._names)).tolist())
+        if len(levels) > 1:
+            contexts = np.column_stack([contexts, costs.ratios])
+            frozen = (*frozen, contexts.shape[1] - 1)
+        policies = []
+        with warned_once():
+            for level in levels.tolist():
+                model = clone(self).set_params(
+                    backorder=stake * level, holding=stake * (1.0 - level), frozen=frozen
+                )
+                model.label_columns(self._level_labels(contexts.shape[1]))
+                policies.append(model.fit(contexts, y, costs.masses(masses), when))
+        self.levels_, self.cost_levels_ = tuple(policies), levels
+        self.suspects_ = self.levels_[0].suspects_
+
+    def _row_costs(self, given: tuple[Any, Any], rows: int) -> RowCosts:
+        return RowCosts.of(*given, (self.backorder, self.holding), rows)
+
+    def _level_labels(self, count: int) -> tuple[ColumnLabel, ...]:
+        """Return what the columns of a level are called: those of X, and maybe the ratio."""
+        plain = plain_labels(self.n_features_in_, self._names) if self._labels is None else self._labels
+        return (*plain, ColumnLabel("the cost ratio"))[:count]
+
+    def predict(self, X: Any, backorder: Any = None, holding: Any = None) -> FloatArray:
+        """Return decisions, shape (rows,) or (rows, products) as y was.
+
+        Parameters
+        ----------
+        X
+            Contexts, shape (rows, columns).
+        backorder, holding
+            Costs of a unit in each row, if the model learned from such; the ratio decides.
+        """
+        check_is_fitted(self)
+        if backorder is None and holding is None and "levels_" not in self.__dict__:
+            return super().predict(X)
+        contexts = check_contexts(self, X, reset=False)
+        return self._row_decisions(contexts, self._asked_costs(backorder, holding, len(contexts)))
+
+    def _asked_costs(self, backorder: Any, holding: Any, rows: int) -> RowCosts:
+        """Return the costs of rows to decide on; they must be told where the ratio decides."""
+        levels = self.__dict__.get("cost_levels_", ())
+        if backorder is None and holding is None and len(levels) > 1:
+            raise InvalidInputError(
+                "backorder or holding must be given for each row, as in fit, got None: the decision "
+                "depends on their ratio."
+            )
+        if backorder is None and holding is None:
+            level = self.levels_[0]
+            return level._row_costs((None, None), rows)
+        return self._row_costs((backorder, holding), rows)
+
+    def _row_decisions(self, X: FloatArray, costs: RowCosts) -> FloatArray:
+        """Return the decision for each row at its own cost ratio, shape (rows,)."""
+        if "levels_" not in self.__dict__:
+            self._refuse_other_ratios(costs)
+            return super().predict(X)
+        levels = self.cost_levels_
+        ratios = within_levels(costs.ratios, levels)
+        if len(levels) > 1:
+            X = np.column_stack([X, ratios])
+        with warned_once():
+            decisions = np.column_stack([model.predict(X) for model in self.levels_])
+        return between_levels(decisions, ratios, levels)
+
+    def _refuse_other_ratios(self, costs: RowCosts) -> None:
+        """Refuse ratios that a single policy was not learned for."""
+        learned = self._row_costs((None, None), 1).ratios[0]
+        other = np.flatnonzero(np.abs(costs.ratios - learned) > SAME)
+        if len(other):
+            raise InvalidInputError(
+                f"backorder / (backorder + holding) must be {learned:.4g} as in fit, got "
+                f"{costs.ratios[other[0]]:.4g} in row {other[0]}: give fit the costs of each row, too."
+            )
+
+    def cost(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        backorder: Any = None,
+        holding: Any = None,
+    ) -> float:
+        """Return the mean realised cost of the decisions, summed over products.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Contexts, outcomes, and how much rows count.
+        backorder, holding
+            Costs of a unit in each row, if the model learned from such: they decide, and they are paid.
+        """
+        check_is_fitted(self)
+        if backorder is None and holding is None and "levels_" not in self.__dict__:
+            return super().cost(X, y, sample_weight)
+        contexts, y = check_pairs(self, X, y, reset=False)
+        if y.ndim > 1:
+            raise InvalidInputError(f"y must have shape (rows,) as in fit, got shape {y.shape}.")
+        weights = weight_vector("sample_weight", sample_weight, len(y))
+        costs = self._asked_costs(backorder, holding, len(y))
+        return costs.mean(self._row_decisions(contexts, costs), y, weights)
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn from new pairs in order, one update each, going on from where the policy stands.
+
+        As ``RobustPolicy.partial_fit``; a model that learned from costs of each row has no one policy
+        to go on from.
+        """
+        if "levels_" in self.__dict__:
+            raise InvalidInputError(
+                "partial_fit must have one policy to go on from, got one for each cost ratio: call it "
+                "on the models in levels_."
+            )
+        return super().partial_fit(X, y)

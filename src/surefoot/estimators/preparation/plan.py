@@ -9,7 +9,7 @@ import numpy as np
 from surefoot.costs.base import weighted_quantile
 from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.io import register
 from surefoot.problem import column_spread
 from surefoot.typing import FloatArray, IntArray
@@ -297,3 +297,20 @@ def _unknown_sentence(part: CategoryPart, unknown: list[str]) -> list[str]:
     if len(part.levels) < 2:
         return [f"{part.name!r} is {shown} (it hardly varied in training and is ignored)"]
     return [f"{part.name!r} is {shown} (unknown: the average of the known levels counts)"]
+
+
+def warn_of_oddities(plan: Plan, rows: int) -> None:
+    """Warn of columns that tell nothing, and of those that name each row."""
+    sentences = []
+    if plan.constant:
+        names = ", ".join(repr(part.name) for part in plan.constant)
+        rest = "" if plan.names else " None is left: decisions are constant."
+        sentences.append(f"Columns that hardly varied are left out: {names}.{rest}")
+    found = identifiers(plan, rows)
+    if found:
+        sentences.append(
+            f"Categories with a level for most rows ({', '.join(map(repr, found))}) name rows rather "
+            "than describe them: leave them out, or make them coarser."
+        )
+    if sentences:
+        warn_user(" ".join(sentences), DataWarning)

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from surefoot.ambiguity import Adversary, AmbiguitySet, WassersteinBall
+from surefoot.ambiguity import Adversary, WassersteinBall
 from surefoot.estimators.augmentation import Augmentation
 from surefoot.estimators.data_warnings import ColumnLabel
 from surefoot.estimators.decision_maker import DecisionMaker
@@ -21,10 +21,17 @@ from surefoot.estimators.guarantees import SHIFT
 from surefoot.estimators.inputs import time_order
 from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.file import prepared_parts
-from surefoot.estimators.preparation.plan import Plan, column_position, identifiers, learn_plan
+from surefoot.estimators.preparation.plan import (
+    Plan,
+    column_position,
+    learn_plan,
+    warn_of_oddities,
+)
+from surefoot.estimators.preparation.refusals import refuse_own_geometry
 from surefoot.estimators.preparation.table import Table, read_table
 from surefoot.estimators.reporting import Reporting
 from surefoot.estimators.robust_estimator import RobustEstimator
+from surefoot.estimators.row_costs import DecidesByRowCosts, told_costs
 from surefoot.exceptions import (
     DataWarning,
     InvalidInputError,
@@ -35,13 +42,12 @@ from surefoot.exceptions import (
 )
 from surefoot.forecasts import Suspect
 from surefoot.io import write_archive
-from surefoot.nominals import Nominal
 from surefoot.policies import Select
 from surefoot.typing import FloatArray
 from surefoot.validation import check_flag, check_instance, check_integer, mass_vector
 
 
-class PreparedPolicy(Reporting, DecisionMaker):
+class PreparedPolicy(Reporting, DecidesByRowCosts):
     """A policy for tables with numbers, categories, dates and gaps.
 
     Before the policy sees them,
@@ -131,7 +137,16 @@ class PreparedPolicy(Reporting, DecisionMaker):
         return self.plan_.names
 
     @recorded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, time: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        time: Any = None,
+        *,
+        backorder: Any = None,
+        holding: Any = None,
+    ) -> Self:
         """Learn the preparation and the policy from past pairs.
 
         Parameters
@@ -144,9 +159,12 @@ class PreparedPolicy(Reporting, DecisionMaker):
             Non-negative, one per row; a weight of 2 counts as the row twice.
         time
             When each row was, dates or numbers, as the model's ``fit`` takes it.
+        backorder, holding
+            Costs of a unit in each row, as ``RobustNewsvendor.fit`` takes them.
         """
         model, matrix = self._prepared_model(X, sample_weight)
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
+        known |= told_costs(model, backorder, holding)
         when = time_order(time, X)
         if when is not None and "time" in signature(model.fit).parameters:
             known["time"] = when
@@ -172,7 +190,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
             table.take(seen), masses[seen], categories,
             scale=bool(self.scale), min_rows=int(self.min_rows),
         )  # fmt: skip
-        _warn_of_oddities(plan, len(seen))
+        warn_of_oddities(plan, len(seen))
         model = self._frozen(table, plan)
         self.plan_, self.transformer_ = plan, assemble(*plan.blocks())
         self._given = self.options()
@@ -242,7 +260,7 @@ class PreparedPolicy(Reporting, DecisionMaker):
         if not isinstance(model, RobustEstimator):
             return model
         ball = given.get("ball", None) or WassersteinBall("auto")
-        _refuse_own_geometry(given, ball, freeze=bool(self.freeze))
+        refuse_own_geometry(given, ball, freeze=bool(self.freeze))
         named = given.get("frozen", ball.frozen)
         own = {column_position(table, entry, "frozen") for entry in named}
         positions = set(plan.flags) if self.freeze else set()
@@ -282,14 +300,26 @@ class PreparedPolicy(Reporting, DecisionMaker):
             warn_user(f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning)
         return self._transformed(matrix)
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any, backorder: Any = None, holding: Any = None) -> FloatArray:
         """Return decisions, shape (rows,) or (rows, products) as y was."""
-        decisions: FloatArray = self._checked().predict(self.prepare(X))
+        model = self._checked()
+        costs = told_costs(model, backorder, holding)
+        decisions: FloatArray = model.predict(self.prepare(X), **costs)
         return decisions
 
-    def cost(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def cost(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        backorder: Any = None,
+        holding: Any = None,
+    ) -> float:
         """Return the mean realised cost of the decisions, summed over products."""
-        return float(self._checked().cost(self.prepare(X), y, sample_weight))
+        model = self._checked()
+        costs = told_costs(model, backorder, holding)
+        return float(model.cost(self.prepare(X), y, sample_weight, **costs))
 
     @property
     def suspects_(self) -> tuple[Suspect, ...]:
@@ -363,38 +393,3 @@ class PreparedPolicy(Reporting, DecisionMaker):
                 f"{what} needs a robust model such as RobustNewsvendor, got {type(model).__name__}."
             )
         return model
-
-
-def _refuse_own_geometry(given: dict[str, Any], ball: AmbiguitySet, *, freeze: bool) -> None:
-    """Refuse what speaks of the columns of X one by one, and would meet prepared columns."""
-    if ball.support is not None:
-        raise InvalidInputError(
-            "ball must have support=None in a PreparedPolicy, whose columns are not those of X, "
-            f"got {ball.support!r}."
-        )
-    if isinstance(given.get("nominal"), Nominal):
-        raise InvalidInputError(
-            "nominal must be None in a PreparedPolicy, whose columns are not those of X, "
-            f"got {given['nominal']!r}."
-        )
-    if freeze and getattr(given.get("policy"), "features", None) is not None:
-        raise InvalidInputError(
-            "freeze must be False beside a policy with a feature map, whose features mix columns, "
-            "got True."
-        )
-
-
-def _warn_of_oddities(plan: Plan, rows: int) -> None:
-    sentences = []
-    if plan.constant:
-        names = ", ".join(repr(part.name) for part in plan.constant)
-        rest = "" if plan.names else " None is left: decisions are constant."
-        sentences.append(f"Columns that hardly varied are left out: {names}.{rest}")
-    found = identifiers(plan, rows)
-    if found:
-        sentences.append(
-            f"Categories with a level for most rows ({', '.join(map(repr, found))}) name rows rather "
-            "than describe them: leave them out, or make them coarser."
-        )
-    if sentences:
-        warn_user(" ".join(sentences), DataWarning)
