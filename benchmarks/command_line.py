@@ -1,12 +1,9 @@
-"""What a planner waits for: help, fit and decide on the restaurant, reading and comparing 100,000 rows.
+"""What a planner waits for: help, fit and decide on the restaurant, reading 100,000 rows.
 
-python -m benchmarks.command_line            # a minute
-python -m benchmarks.command_line --large    # also compare with all methods on 100,000 rows
+python -m benchmarks.command_line
 """
 
-import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -56,7 +53,7 @@ def middle(seconds):
     return f"{sorted(seconds)[len(seconds) // 2]:.2f}"
 
 
-def main(large=False):
+def main():
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         surefoot(folder, "datasets", "restaurant", "-o", "past.csv", "--later", "new.csv")
@@ -73,10 +70,6 @@ def main(large=False):
         )
         seconds, megabytes = map(float, found.stdout.split())
         rows.append((f"read {ROWS:,} rows of CSV", f"{seconds:.2f}", f"{megabytes:.0f}"))
-        if large:
-            seconds = surefoot(folder, "compare", "large.csv", "--outcome", "demand", *COSTS)
-            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-            rows.append((f"compare {ROWS:,} rows", f"{seconds:.0f}", f"{peak:.0f}"))
     written = [
         {"what": what, "seconds": seconds, "peak_megabytes": memory} for what, seconds, memory in rows
     ]
@@ -90,6 +83,4 @@ def main(large=False):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--large", action="store_true")
-    main(parser.parse_args().large)
+    main()

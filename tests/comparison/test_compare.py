@@ -1,5 +1,8 @@
 """The laws of a comparison, its failures and its refusals."""
 
+import importlib
+from typing import ClassVar
+
 import numpy as np
 import pandas
 import polars
@@ -184,12 +187,56 @@ def test_decisions_that_are_none_count_as_failures(sample, shifted, decisions, r
         assert not found.reasons(), found.reasons()["odd"]
 
 
-def test_shapley_is_left_out_with_a_line_where_it_would_take_too_long(shifted):
+class Counting:
+    """Remembers how many rows it learned from and decided on, and orders the mean."""
+
+    seen: ClassVar = []
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y):
+        Counting.seen.append((len(X), float(X[:, 0].sum())))
+        self.order = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        Counting.seen.append((len(X), float(X[:, 0].sum())))
+        return np.full(len(X), self.order)
+
+
+def test_of_many_rows_all_methods_see_the_same_sample():
+    X = np.random.default_rng(0).normal(size=(500, 1))
+    Counting.seen.clear()
+    options = {"splits": Folds(2, 1), "most_rows": 40}
+    found = compare(X, X[:, 0], COST, {"a": Counting(), "b": Counting()}, **options)
+    assert [rows for rows, _ in Counting.seen] == [40] * 8
+    assert Counting.seen[:2] == Counting.seen[2:4]
+    assert "learned from 40 of 250 rows, judged on 40 of 250." in str(found)
+    assert found.trials[0].train == 250  # intervals rest on how splits overlap, not on samples
+    again = compare(X, X[:, 0], COST, {"a": Counting(), "b": Counting()}, **options)
+    np.testing.assert_array_equal(found.costs("a"), again.costs("a"))
+    whole = compare(X, X[:, 0], COST, {"a": Counting()}, splits=Folds(2, 1), most_rows=None)
+    assert whole.trials[0].learned == 250
+    assert whole.sampled() == ""
+    with pytest.raises(InvalidInputError, match="most_rows must be"):
+        compare(X, X[:, 0], COST, ["saa"], most_rows=1)
+
+
+def test_shapley_learns_from_a_sample_where_all_pairs_would_take_too_long():
     rows = SHAPLEY_ROWS * 2 + 4
     X = np.random.default_rng(0).normal(size=(rows, 1))
     found = compare(X, X[:, 0], COST, ["saa", "shapley"], splits=Folds(2, 1))
-    assert found.row("shapley").failures == 2
-    assert f"not run beyond {SHAPLEY_ROWS} training rows" in str(found)
+    assert found.row("shapley").failures == 0
+    assert f"shapley learned from {SHAPLEY_ROWS} of {rows // 2} rows." in str(found)
+
+
+def test_many_rows_are_shuffled_once(monkeypatch):
+    # The package has a function of that name, too.
+    monkeypatch.setattr(importlib.import_module("surefoot.comparison.compare"), "MANY_ROWS", 50)
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    assert compare(X, X[:, 0], COST, ["saa"]).splits == Folds(5, repeats=1)
+    assert compare(X[:50], X[:50, 0], COST, ["saa"]).splits == Folds(5, repeats=3)
 
 
 def test_warnings_of_fits_are_kept_as_notes(sample):

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,17 @@ def comparison(costs, reference="ours", yardstick=2.0, **options):
     """A comparison with given costs on each split; None is a failure."""
     trials = tuple(
         Trial(
-            name, k, f"split {k}", 30, 10, cost, yardstick, 0.5, "" if cost is not None else "Why: not."
+            name,
+            k,
+            f"split {k}",
+            30,
+            10,
+            30,
+            10,
+            cost,
+            yardstick,
+            0.5,
+            "" if cost is not None else "Why: not.",
         )
         for k in range(len(next(iter(costs.values()))))
         for name, cost in ((name, series[k]) for name, series in costs.items())
@@ -33,6 +44,23 @@ def found():
         "ours": [1.0, 1.2, 0.8, 1.0], "dear": [2.0, 2.1, 1.9, 2.0], "close": [1.0, 1.1, 0.9, 1.0],
         "broken": [None, None, None, None], "shaky": [1.5, None, 1.4, None],
     })  # fmt: skip
+
+
+def test_samples_are_told():
+    found = comparison({"ours": [1.0, 1.2], "slow": [2.0, 2.1]})
+    assert found.sampled() == ""
+    assert "sample" not in str(found)
+    sizes = {"ours": (20, 5), "slow": (4, 5)}
+    trials = tuple(
+        replace(trial, learned=sizes[trial.method][0], judged=sizes[trial.method][1])
+        for trial in found.trials
+    )
+    told = (
+        "Of each split a sample: learned from 20 of 30 rows, judged on 5 of 10. "
+        "slow learned from 4 of 30 rows."
+    )
+    assert replace(found, trials=trials).sampled() == told
+    assert told in str(replace(found, trials=trials))
 
 
 def test_a_row_by_hand(found):

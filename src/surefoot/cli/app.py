@@ -261,6 +261,9 @@ def compare(
     step: Annotated[
         int | None, typer.Option(metavar="ROWS", help="Then move on by so many (--test).")
     ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Sample no rows (else 5,000 a split).")
+    ] = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only these: surefoot, erm, erm-l1, forest, shapley, saa."),
@@ -291,7 +294,9 @@ def compare(
         backorder=backorder, holding=holding, price=price, cost=cost, salvage=salvage, goodwill=goodwill
     )
     roles = Roles(outcome=outcome, time=time, categories=categories or (), ignore=ignore or ())
-    judging = Judging(folds=folds, repeats=repeats, window=window, test=test, step=step)
+    judging = Judging(
+        folds=folds, repeats=repeats, window=window, test=test, step=step, all_rows=all_rows
+    )
     economics.costs()
     reading = _reading(
         encoding=encoding, separator=separator, decimal=decimal, dates=dates, sheet=sheet, gaps=gaps,

@@ -19,6 +19,7 @@ from surefoot.comparison import (
     Splits,
     compare,
 )
+from surefoot.comparison.compare import MOST_ROWS
 from surefoot.comparison.picture import check_target, require_matplotlib
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
@@ -64,7 +65,8 @@ def run(
     with screen.progress() as bar:
         found = compare(
             X, y, cost, list(methods) if methods else None, splits=splits, reference=reference,
-            random_state=seed, on_progress=_shown(bar),
+            most_rows=None if judging.all_rows else MOST_ROWS, random_state=seed,
+            on_progress=_shown(bar),
         )  # fmt: skip
     _show(found, screen)
     if out is not None:
@@ -74,7 +76,7 @@ def run(
     screen.result(
         {
             "rows": found.rows_in_all, "outcome": roles.outcome, "splits": found.n_splits,
-            "status": found.status, "reference": found.reference,
+            "status": found.status, "sampled": found.sampled(), "reference": found.reference,
             "methods": [asdict(row) for row in found.rows], "failures": found.reasons(),
             "columns": listed_columns(table),
         }
@@ -83,14 +85,15 @@ def run(
         raise KeyboardInterrupt
 
 
-def _splits(judging: Judging) -> Splits:
+def _splits(judging: Judging) -> Splits | None:
+    """Return the splits asked for; None leaves the choice to ``surefoot.compare``."""
     folds = {name: getattr(judging, name) for name in ("folds", "repeats")}
     given = {name: value for name, value in folds.items() if value is not None}
     rolling = any(value is not None for value in (judging.window, judging.test, judging.step))
     if given and rolling:
         raise InvalidInputError("Give --folds and --repeats, or --window and --test, got both kinds.")
     if not rolling:
-        return Folds(**given)
+        return Folds(**given) if given else None
     if judging.window is None or judging.test is None:
         raise InvalidInputError("--window and --test must come together, got only one of them.")
     return RollingWindow(judging.window, judging.test, judging.step)
@@ -122,7 +125,8 @@ def _shown(bar: Any) -> Callable[[ComparisonProgress], None]:
 
 
 def _show(found: Comparison, screen: Screen) -> None:
-    screen.say(f"\n{found.splits.describe(found.rows_in_all)}\n{found.status}")
+    about = [found.splits.describe(found.rows_in_all), found.sampled(), found.status]
+    screen.say("\n" + "\n".join(filter(None, about)))
     rows = sorted(found.rows, key=lambda row: (math.isnan(row.cost), row.cost))
     percent = f"{100 * found.confidence:g} % interval"
     screen.table(

@@ -32,13 +32,14 @@ class Roles:
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """How ``compare`` splits rows: into folds, or into windows in order of time."""
+    """How ``compare`` splits rows: into folds, or into windows in order of time; all rows or some."""
 
     folds: int | None = None
     repeats: int | None = None
     window: int | None = None
     test: int | None = None
     step: int | None = None
+    all_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

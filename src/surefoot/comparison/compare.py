@@ -10,12 +10,18 @@ import numpy as np
 
 from surefoot.comparison.methods import OURS, Method, chosen_methods, constant_order
 from surefoot.comparison.result import Comparison, Trial
-from surefoot.comparison.splits import Folds, Split, Splits
+from surefoot.comparison.splits import Folds, Split, Splits, some_of
 from surefoot.costs import Cost
 from surefoot.estimators.preparation import Table, read_table
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, SurefootError
+from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_instance, check_integer, check_number, outcome_matrix
+
+# Of more rows a split takes a sample: linear programs and forests would take minutes a fit.
+MOST_ROWS = 5_000
+# Beyond so many rows, folds are shuffled once: they hold enough rows each.
+MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ def compare(
     splits: Splits | None = None,
     reference: str | None = None,
     confidence: float = 0.95,
+    most_rows: int | None = MOST_ROWS,
     random_state: int = 0,
     on_progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> Comparison:
@@ -60,13 +67,18 @@ def compare(
         "saa" for costs that are not piecewise linear); or some of these names; or a dictionary of
         unfitted estimators of your own, by name.
     splits
-        ``Folds(5, repeats=3)`` by default; ``RollingWindow(train, test)`` for rows in order of time.
+        ``Folds(5, repeats=3)`` by default, beyond 20,000 rows ``Folds(5, repeats=1)``;
+        ``RollingWindow(train, test)`` for rows in order of time.
     reference
         The method that others are compared with; None is "surefoot", or else the first method.
     confidence
         Level of the intervals, between 0 and 1.
+    most_rows
+        So many rows of a split are learned from at most, and so many are judged on: more are sampled,
+        the same for all methods, and the result says so. None takes all. "shapley", which looks at all
+        pairs of rows, learns from 600 at most.
     random_state
-        A whole number: it decides the folds and the methods by name.
+        A whole number: it decides the folds, the samples and the methods by name.
     on_progress
         Called before each fit with a ``ComparisonProgress``.
 
@@ -92,15 +104,18 @@ def compare(
     if not level < 1:
         raise InvalidInputError(f"confidence must be < 1, got {level}.")
     seed = check_integer("random_state", random_state, at_least=0)
-    plan = Folds() if splits is None else splits
-    check_instance("splits", plan, Splits, "Folds(...) or RollingWindow(...)")
+    if splits is not None:
+        check_instance("splits", splits, Splits, "Folds(...) or RollingWindow(...)")
+    if most_rows is not None:
+        check_integer("most_rows", most_rows, at_least=2)
     if on_progress is not None and not callable(on_progress):
         raise InvalidTypeError(f"on_progress must be a function or None, got {on_progress!r}.")
     table = read_table(X)
+    plan = Folds(repeats=1 if len(table) > MANY_ROWS else 3) if splits is None else splits
     outcomes = _outcomes(y, len(table), cost)
     chosen = chosen_methods(methods, cost, table, seed)
     named = _reference(reference, chosen)
-    data = _Data(X, table, outcomes, cost)
+    data = _Data(X, table, outcomes, cost, most_rows, seed)
     parts = plan.splits(len(table), seed)
     trials, status = _run(data, chosen, parts, on_progress)
     return Comparison(
@@ -139,6 +154,8 @@ class _Data:
     table: Table
     outcomes: FloatArray
     cost: Cost
+    most_rows: int | None
+    seed: int
 
     def contexts(self, rows: IntArray) -> Any:
         if isinstance(self.X, Table):
@@ -177,11 +194,19 @@ def _run(
     for k, split in enumerate(splits):
         current: list[Trial] = []
         try:
-            yardstick = _constant_cost(data, split)
+            sample = split.sampled(data.most_rows, rng_for(data.seed, "compare", "rows", k))
+            yardstick = _constant_cost(data, sample)
             for method in methods:
                 if on_progress is not None:
                     on_progress(ComparisonProgress(done, total, method.name, split.name))
-                current.append(_trial(data, method, split, k, yardstick))
+                cost, learned, seconds, reason, notes = _trial(data, method, sample, k)
+                current.append(
+                    Trial(
+                        method=method.name, split=k, name=split.name, train=len(split.train),
+                        test=len(split.test), learned=learned, judged=len(sample.test), cost=cost,
+                        yardstick=yardstick, seconds=seconds, reason=reason, notes=notes,
+                    )
+                )  # fmt: skip
                 done += 1
         except KeyboardInterrupt:
             if k < 2:
@@ -197,30 +222,26 @@ def _constant_cost(data: _Data, split: Split) -> float:
     return data.mean_cost(model.predict(np.zeros((len(split.test), 1))), split.test)
 
 
-def _trial(data: _Data, method: Method, split: Split, k: int, yardstick: float) -> Trial:
-    """Fit and judge one method on one split; whatever goes wrong in it is in the answer."""
+def _trial(
+    data: _Data, method: Method, sample: Split, k: int
+) -> tuple[float | None, int, float, str, tuple[str, ...]]:
+    """Fit and judge one method on one split; whatever goes wrong in it is in the answer.
 
-    def answer(cost: float | None, seconds: float, reason: str, notes: tuple[str, ...]) -> Trial:
-        return Trial(
-            method=method.name, split=k, name=split.name, train=len(split.train),
-            test=len(split.test), cost=cost, yardstick=yardstick, seconds=seconds,
-            reason=" ".join(reason.split()), notes=notes,
-        )  # fmt: skip
-
-    refusal = method.why_not(len(split.train))
-    if refusal is not None:
-        return answer(None, 0.0, refusal, ())
+    The answer is the cost, the rows learned from, the seconds, the reason if there is no cost, and
+    warnings.
+    """
+    train = some_of(sample.train, method.most_rows, rng_for(data.seed, "compare", method.name, k))
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model = method.fresh()
-            model.fit(data.contexts(split.train), data.outcomes[split.train])
-            cost = data.mean_cost(model.predict(data.contexts(split.test)), split.test)
+            model.fit(data.contexts(train), data.outcomes[train])
+            cost = data.mean_cost(model.predict(data.contexts(sample.test)), sample.test)
         # Not narrower: methods are the user's own, and one that fails must not end the others.
         except Exception as error:
             cost, reason = None, f"{type(error).__name__}: {error}"
         else:
             reason = ""
     notes = tuple(dict.fromkeys(str(one.message) for one in caught))
-    return answer(cost, time.perf_counter() - began, reason, notes)
+    return cost, len(train), time.perf_counter() - began, " ".join(reason.split()), notes

@@ -29,21 +29,13 @@ class Method:
     estimator
         Unfitted, with ``fit(X, y)`` and ``predict(X)``.
     most_rows
-        More training rows than this would take too long; None is no limit.
+        More training rows than this would take too long, and a sample of them is learned from; None is
+        no limit.
     """
 
     name: str
     estimator: Any
     most_rows: int | None = None
-
-    def why_not(self, rows: int) -> str | None:
-        """Return why so many training rows are refused, or None."""
-        if self.most_rows is None or rows <= self.most_rows:
-            return None
-        return (
-            f"not run beyond {self.most_rows} training rows, as it looks at all pairs ({rows} here): "
-            f"pass methods={{{self.name!r}: Shapley(...), ...}} to run it all the same"
-        )
 
     def fresh(self) -> Any:
         """Return a fresh, unfitted copy."""

@@ -26,7 +26,9 @@ class Trial:
     method, split, name
         Which method, and the number and name of the split.
     train, test
-        Rows learned from and judged on.
+        Rows of the split to learn from and to judge on.
+    learned, judged
+        How many of them were: all, or a sample.
     cost
         Mean cost over the judged rows; None if the method failed.
     yardstick
@@ -44,6 +46,8 @@ class Trial:
     name: str
     train: int
     test: int
+    learned: int
+    judged: int
     cost: float | None
     yardstick: float
     seconds: float
@@ -192,6 +196,23 @@ class Comparison:
                 found[method] = f"no answer {where}: {first.reason}"
         return found
 
+    def sampled(self) -> str:
+        """Return in a sentence of how many rows methods saw a sample; empty where they saw all."""
+        usual = self._of(self.reference)[0]
+        sentences = []
+        if usual.learned < usual.train or usual.judged < usual.test:
+            sentences.append(
+                f"Of each split a sample: learned from {usual.learned:,} of {usual.train:,} rows, "
+                f"judged on {usual.judged:,} of {usual.test:,}."
+            )
+        firsts = [self._of(method)[0] for method in self.methods]
+        sentences += [
+            f"{one.method} learned from {one.learned:,} of {one.train:,} rows."
+            for one in firsts
+            if one.learned != usual.learned
+        ]
+        return " ".join(sentences)
+
     def notes(self) -> dict[str, int]:
         """Return every warning that a fit gave, and in how many fits it was given."""
         return dict(Counter(note for trial in self.trials for note in trial.notes).most_common())
@@ -227,7 +248,8 @@ def table(found: Comparison) -> str:
         f"{'':{width}}{'cost':>10}{'difference':>12}{f'{percent} interval':>24}"
         f"{'cheaper':>12}{'score':>8}{'s/fit':>8}"
     )
-    lines = [found.splits.describe(found.rows_in_all), found.status, "", head]
+    about = [found.splits.describe(found.rows_in_all), found.sampled(), found.status]
+    lines = [*filter(None, about), "", head]
     decimals = _decimals([row.cost for row in rows])
     lines += [_line(row, found.reference, width, decimals) for row in rows]
     lines += ["", f"difference: cost beyond that of {found.reference}, on the same splits; "

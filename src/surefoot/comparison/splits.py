@@ -23,6 +23,23 @@ class Split:
     train: IntArray
     test: IntArray
 
+    def sampled(self, most: int | None, rng: np.random.Generator) -> "Split":
+        """Return a split of at most so many rows to learn from, and to judge on; None is all."""
+        return Split(self.name, some_of(self.train, most, rng), some_of(self.test, most, rng))
+
+
+def some_of(rows: IntArray, most: int | None, rng: np.random.Generator) -> IntArray:
+    """Return at most so many rows, drawn at random, in the order in which they came.
+
+    >>> some_of(np.arange(5), 9, np.random.default_rng(0))
+    array([0, 1, 2, 3, 4])
+    >>> some_of(np.arange(100), 3, np.random.default_rng(0))
+    array([50, 63, 84])
+    """
+    if most is None or len(rows) <= most:
+        return rows
+    return np.sort(rng.choice(rows, most, replace=False))
+
 
 class Splits(ABC):
     """A way to split rows. Every method is judged on the same splits."""

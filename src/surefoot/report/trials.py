@@ -223,10 +223,6 @@ def _judge(
 ) -> Any:
     """Fit a method on the first rows and judge it on the second; return it, or None if it failed."""
     train, test = part
-    refusal = one.method.why_not(len(train))
-    if refusal is not None:
-        one.reason = refusal
-        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
