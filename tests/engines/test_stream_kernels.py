@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from numba import njit
 
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces
@@ -12,12 +13,14 @@ from surefoot.engines.affine_kernels import NUMBERS
 from surefoot.engines.engine import Options
 from surefoot.engines.stream import column_records, support_of
 from surefoot.engines.stream_kernels import (
+    COLUMN,
     CONSTANT_RULE,
     CUT_ROWS,
     CUT_SPREADS,
     DECAYING_RULE,
     RULES,
     SETTLED_ROWS,
+    _set_range,
     decide_rows,
     scale_rows,
     set_ranges,
@@ -389,6 +392,26 @@ def test_few_rows_and_settled_columns_and_features_are_never_cut():
         set_ranges(records)
         assert np.isinf(records["most"]).all()
         assert np.isinf(records["least"]).all()
+
+
+def test_ranges_are_those_of_the_compiled_steps():
+    @njit
+    def compiled(columns):
+        for j in range(columns.shape[0]):
+            _set_range(columns[j])
+
+    rng = rng_for(0, "ranges")
+    records = np.zeros(200, COLUMN)
+    records["mean"] = rng.normal(size=200) * 10.0
+    records["low"], records["high"] = records["mean"] - 9.0, records["mean"] + 1.0
+    records["deviations"] = rng.choice([0.0, 1e-30, 5.0, 400.0], 200)
+    records["count"] = rng.choice([0.0, 3.0, CUT_ROWS, 50.0, SETTLED_ROWS], 200)
+    records["uncut"] = rng.choice([0.0, 0.0, 1.0], 200)
+    by_step = records.copy()
+    set_ranges(records)
+    compiled(by_step)
+    assert 20 < np.isfinite(records["least"]).sum() < 180
+    np.testing.assert_array_equal(records, by_step)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surefoot.cli import panel
 from surefoot.cli.model_table import is_panel, load_model, needed_columns
 from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
@@ -69,6 +68,8 @@ def _policy(
 ) -> tuple[Callable[[pl.DataFrame], FloatArray], Sequence[FileColumn], str | None, Sequence[str]]:
     """Return what decides, the columns that it needs, the outcome, and columns that name a series."""
     if is_panel(model):
+        # Not at the top: most models are one policy, and panels load much.
+        panel = importlib.import_module("surefoot.cli.panel")
         policies, needed = panel.load(model)
         columns, decide = policies.columns, partial(panel.orders, policies, screen=screen)
         return decide, needed, columns.outcome, columns.by

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surefoot.cli import panel
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model, stated_of
 from surefoot.cli.options import Roles
@@ -51,7 +50,9 @@ def run(
     backorder, holding = economics.costs()
     chosen = _radius(radius)
     check_integer("--seed", seed, at_least=0)
-    if roles.by:
+    # Not at the top: most fits are of one policy, and panels load much.
+    panel = importlib.import_module("surefoot.cli.panel") if roles.by else None
+    if panel is not None:
         panel.check_by(roles.by, out, report)
     check_target(out)
     refuse_inputs(out, [data])
@@ -59,7 +60,7 @@ def run(
         check_target(report, (".html", ".htm"), "--report")
         refuse_inputs(report, [data, out], "--report")
     table = read_for_outcome(data, roles, reading, screen)
-    if roles.by:
+    if panel is not None:
         table.outcomes(roles.outcome)
         panel.fit(table, out, roles=roles, economics=economics, radius=chosen, seed=seed, screen=screen)
         return

@@ -1,6 +1,5 @@
 """What a model file says about the table it was learned from, so that later files are read alike."""
 
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,10 +78,7 @@ def stated_of(found: Guarantee) -> dict[str, Any]:
 
 def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:
     """Write a fitted policy and its table to one file, whole or not at all."""
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / "model"
-        policy.save(plain)
-        header, arrays = read_archive(plain)
+    header, arrays = policy.parts()
     write_archive(path, {**header, _SECTION: asdict(table)}, arrays)
 
 

@@ -9,6 +9,8 @@ A value far outside what its column has shown so far is taken as the nearest val
 scale, in the step and in decisions: one slip of a pen must not cost the thousand rows that follow.
 """
 
+from typing import Any
+
 import numpy as np
 
 from surefoot.engines.affine_kernels import NUMBERS, affine_steps
@@ -110,11 +112,19 @@ def _take_in(row, columns, theta, average, numbers, window, with_intercept, scal
         _set_range(column)
 
 
-@kernel()
-def set_ranges(columns):
-    """Set the range of every column from its running numbers."""
-    for j in range(columns.shape[0]):
-        _set_range(columns[j])
+def set_ranges(columns: Any) -> None:
+    """Set the range of every column from its running numbers, as the steps of a stream do.
+
+    Not compiled: a fit that is saved would wake Numba for this alone, which takes longer than saving.
+    """
+    spread = np.sqrt(columns["deviations"] / np.maximum(columns["count"], 1.0))
+    constant = spread <= CONSTANT_SHARE * np.abs(columns["mean"])
+    settled = (columns["count"] >= SETTLED_ROWS) | (columns["uncut"] > 0.0)
+    free = settled | (columns["count"] < CUT_ROWS) | constant | (spread == 0.0)
+    least = np.minimum(columns["low"], columns["mean"] - CUT_SPREADS * spread)
+    most = np.maximum(columns["high"], columns["mean"] + CUT_SPREADS * spread)
+    columns["least"] = np.where(free, -np.inf, least)
+    columns["most"] = np.where(free, np.inf, most)
 
 
 @kernel()

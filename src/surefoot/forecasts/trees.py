@@ -78,14 +78,18 @@ class Trees:
         return self._leaves(contexts.astype(np.float32))
 
     def _leaves(self, contexts: NDArray[np.float32]) -> IntArray:
-        nodes = np.tile(self.roots, (len(contexts), 1))
-        rows = np.arange(len(contexts))[:, None]
-        while True:
-            goes_below = contexts[rows, self.feature[nodes]] <= self.threshold[nodes]
-            following = np.where(goes_below, self.below[nodes], self.above[nodes])
-            if np.array_equal(following, nodes):
-                return nodes
-            nodes = following
+        count, columns = contexts.shape
+        values = contexts.ravel()
+        nodes = np.tile(self.roots, count)
+        first = np.repeat(columns * np.arange(count), len(self.roots))  # of each row among the values
+        walking = np.arange(len(nodes))  # pairs of row and tree that have not reached their leaf
+        while len(walking):
+            here = nodes[walking]
+            asked = values[first[walking] + self.feature[here]]
+            following = np.where(asked <= self.threshold[here], self.below[here], self.above[here])
+            nodes[walking] = following
+            walking = walking[following != here]
+        return nodes.reshape(count, -1)
 
     def scaled(self, share: float) -> "Trees":
         """Return the trees with every value multiplied."""

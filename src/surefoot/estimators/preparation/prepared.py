@@ -375,12 +375,16 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
 
     def save(self, path: str | Path) -> None:
         """Write the preparation and the fitted model to a file: JSON and arrays, nothing to run."""
+        write_archive(path, *self.parts())
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return header and arrays of a model file, for whoever has more to write into it."""
         self._robust("save")
         if self.options() != self._given:
             raise ModelFileError(
                 "The parameters must be those of the fit to be saved, got others: call fit again."
             )
-        write_archive(path, *prepared_parts(self))
+        return prepared_parts(self)
 
     def _checked(self) -> Any:
         check_is_fitted(self)
