@@ -261,9 +261,9 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         backorder, holding
             Costs of a unit in each row, if the model learned from such; the ratio decides.
         """
-        check_is_fitted(self)
         if backorder is None and holding is None and "levels_" not in self.__dict__:
             return super().predict(X)
+        check_is_fitted(self)
         contexts = check_contexts(self, X, reset=False)
         return self._row_decisions(contexts, self._asked_costs(backorder, holding, len(contexts)))
 
@@ -321,9 +321,9 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         backorder, holding
             Costs of a unit in each row, if the model learned from such: they decide, and they are paid.
         """
-        check_is_fitted(self)
         if backorder is None and holding is None and "levels_" not in self.__dict__:
             return super().cost(X, y, sample_weight)
+        check_is_fitted(self)
         contexts, y = check_pairs(self, X, y, reset=False)
         if y.ndim > 1:
             raise InvalidInputError(f"y must have shape (rows,) as in fit, got shape {y.shape}.")
