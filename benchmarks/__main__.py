@@ -1,6 +1,8 @@
 """Run every benchmark, the quick ones first."""
 
 from benchmarks import (
+    command_line,
+    compare_large,
     convergence,
     coverage,
     fit_time,
@@ -20,8 +22,8 @@ from benchmarks.quality import page as quality_page
 from benchmarks.quality import run as quality_run
 
 for part in (
-    startup, fit_time, step_cost, mlp_step, online, time_to_gap, peers, price, robustness_pictures, gap, page,
-    mixed_columns, convergence, coverage, quality_run, quality_page,
+    startup, command_line, fit_time, step_cost, mlp_step, online, time_to_gap, compare_large, peers, price,
+    robustness_pictures, gap, page, mixed_columns, convergence, coverage, quality_run, quality_page,
 ):  # fmt: skip
     print(f"== {part.__name__}")
     part.main()

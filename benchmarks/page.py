@@ -117,6 +117,19 @@ Median of seven fresh processes, compiled kernels cached on disk.
 {stamp(rows)} `python -m benchmarks.startup`."""
 
 
+def compare_section():
+    rows = read_csv("compare_large")
+    shown = {"what": "", "seconds": "seconds", "peak_megabytes": "peak MB", "cost": "mean cost"}
+    return f"""## Comparing all methods on 100,000 rows
+
+`surefoot compare` on a CSV file of 12 columns, from the start of the process to its end, while other work ran on the machine
+(load {rows[0]["load"]}). {rows[0]["sampled"]}
+
+{table(rows, shown)}
+
+{stamp(rows)} `python -m benchmarks.compare_large`."""
+
+
 def fit_section():
     rows = read_csv("fit_time")
     shown = {"n": "n", "s": "s", "data": "data", "trees": "trees joined", "seconds": "seconds"}
@@ -248,7 +261,7 @@ What to know about a line, and what could not be asked:
 def main():
     parts = [
         time_section(), gap_section(), step_section(), neural_section(), cores_section(), device_section(),
-        fit_section(), online_section(), peers_section(), startup_section(),
+        fit_section(), online_section(), peers_section(), startup_section(), compare_section(),
     ]  # fmt: skip
     text = (
         "# Benchmarks\n\nEvery figure comes from a script in `benchmarks/` and its committed result; "
