@@ -7,9 +7,11 @@ from pathlib import Path
 from surefoot.ambiguity import WassersteinBall
 from surefoot.cli.economics import Economics
 from surefoot.cli.following import Answers, Checkpoint, Follower, quiet_broken_pipe
+from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.options import Learning, Stream
+from surefoot.cli.prepared_lines import PreparedLines
 from surefoot.costs import Newsvendor
-from surefoot.estimators import load
+from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.online import DecayingRadius, OnlinePolicy, Restart, Window
 from surefoot.online.lines import FileLines, Lines, PipeLines
@@ -23,7 +25,11 @@ _RADIUS = 0.1
 def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics) -> None:
     """Follow the stream to its end or to a signal, and say on standard error what was done."""
     name = stream.format or ("csv" if Path(stream.input).suffix == ".csv" else "jsonl")
-    session = Session(_policy(learning, economics))
+    drift = _drift(learning)
+    if learning.model is None:
+        session = Session(_fresh(learning, economics, drift))
+    else:
+        session, fields = _from_model(learning.model, learning, economics, drift, fields)
     checkpoint = _checkpoint(stream, fields, name)
     with contextlib.ExitStack() as stack:
         lines = _lines(stream, stack)
@@ -48,18 +54,31 @@ def _shown(name: str) -> str:
     return "standard input" if name == "-" else name
 
 
-def _policy(learning: Learning, economics: Economics) -> OnlinePolicy:
+def _drift(learning: Learning) -> Restart | Window | None:
     if learning.restart and learning.window is not None:
         raise InvalidInputError("--restart must come without --window, got both.")
-    drift: Restart | Window | None = Restart() if learning.restart else None
     if learning.window is not None:
-        drift = Window(learning.window)
+        return Window(learning.window)
+    return Restart() if learning.restart else None
+
+
+def _fresh(learning: Learning, economics: Economics, drift: Restart | Window | None) -> OnlinePolicy:
+    """Return a policy that has learned nothing."""
+    radius = _RADIUS if learning.radius is None else learning.radius
     decay = DecayingRadius() if learning.decay else None
-    if learning.model is None:
-        radius = _RADIUS if learning.radius is None else learning.radius
-        return OnlinePolicy(
-            Newsvendor(*economics.costs()), ball=WassersteinBall(radius), radius=decay, drift=drift
-        )
+    return OnlinePolicy(
+        Newsvendor(*economics.costs()), ball=WassersteinBall(radius), radius=decay, drift=drift
+    )
+
+
+def _from_model(
+    path: Path,
+    learning: Learning,
+    economics: Economics,
+    drift: Restart | Window | None,
+    fields: Fields,
+) -> tuple[Session, Fields]:
+    """Return a session that goes on from a model, and which names of a line are what to it."""
     given = [name for name, value in vars(economics).items() if value is not None]
     given += ["radius"] if learning.radius is not None else []
     if given:
@@ -69,7 +88,16 @@ def _policy(learning: Learning, economics: Economics) -> OnlinePolicy:
             "--decay must come without --model, got both: from Python, give "
             "DecayingRadius(rows=...) the rows of the fit."
         )
-    return OnlinePolicy.from_model(load(learning.model), drift=drift)
+    model, about = load_model(path)
+    if about is not None and fields.outcome != about.outcome:
+        raise InvalidInputError(
+            f"--outcome must be {about.outcome!r}, as in {path}, got {fields.outcome!r}."
+        )
+    if not isinstance(model, PreparedPolicy):
+        return Session(OnlinePolicy.from_model(model, drift=drift)), fields
+    prepared = PreparedLines(model, needed_columns(model, about, path))
+    policy = OnlinePolicy.from_model(model.model_, drift=drift)
+    return Session(policy, prepared), prepared.fields(fields)
 
 
 def _checkpoint(stream: Stream, fields: Fields, form: str) -> Checkpoint | None:

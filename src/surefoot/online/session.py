@@ -1,12 +1,12 @@
 """A policy that answers messages: who asks gets a decision, who tells is learned from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError, SurefootError
-from surefoot.online.messages import Message
+from surefoot.online.messages import Context, Message
 from surefoot.online.policy import OnlinePolicy
 
 
@@ -21,6 +21,13 @@ class Session:
     As many decisions wait for their outcome as the policy's ``Memory(pending=...)`` allows; the oldest
     makes room. A message that is refused changes nothing.
 
+    Parameters
+    ----------
+    policy
+        Decides and learns.
+    prepare
+        Turns the context of a message into what the policy sees; None leaves it as it is.
+
     Examples
     --------
     >>> from surefoot.costs import Newsvendor
@@ -33,8 +40,10 @@ class Session:
     (1, 2)
     """
 
-    def __init__(self, policy: OnlinePolicy) -> None:
-        self.policy = policy
+    def __init__(
+        self, policy: OnlinePolicy, prepare: Callable[[Context], Context] | None = None
+    ) -> None:
+        self.policy, self._prepare = policy, prepare
         self.decided = self.learned = 0
         self._waiting: dict[str, int] = {}
 
@@ -57,7 +66,7 @@ class Session:
         name = message.line if message.id is None else message.id
         if str(name) in self._waiting:
             raise InvalidInputError(f"id must be new until its outcome came, got {name!r} again.")
-        decision, number = self.policy.decide_one(message.context, tracked=True)
+        decision, number = self.policy.decide_one(self._context(message), tracked=True)
         if len(self._waiting) >= self.policy.settings.memory.pending:
             del self._waiting[next(iter(self._waiting))]  # the policy dropped the same one
         self._waiting[str(name)] = number
@@ -65,13 +74,16 @@ class Session:
         plain = decision.tolist() if isinstance(decision, np.ndarray) else decision
         return {"id": name, "decision": plain}
 
+    def _context(self, message: Message) -> Context:
+        return message.context if self._prepare is None else self._prepare(message.context)
+
     def _learn(self, message: Message, outcome: float) -> None:
         name = str(message.id)
         if message.id is not None and name in self._waiting:
             self.policy.learn_one(y=outcome, id=self._waiting[name])
             del self._waiting[name]
         elif message.context:
-            self.policy.learn_one(message.context, outcome)
+            self.policy.learn_one(self._context(message), outcome)
         elif message.id is None:
             raise InvalidInputError("an outcome must come with a context or an id, got neither.")
         else:
