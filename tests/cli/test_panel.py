@@ -75,6 +75,48 @@ def test_evaluate_judges_all_series(folder, model, capsys):
     found = json.loads(capsys.readouterr().out)
     past = pl.read_csv(folder / "past.csv", schema_overrides={"product": pl.String})[:-1]
     assert found["cost"] == pytest.approx(PolicyTable.load(model).cost(past))
+    assert (found["series"], found["judged"], found["with_constant"]) == (4, 120, 4)
+    sold = past.filter(pl.col("shop") == "north", pl.col("product") == "01")["sold"].to_numpy()
+    always = np.quantile(sold, 0.75, method="inverted_cdf")
+    constant = np.mean(3.0 * np.maximum(sold - always, 0.0) + np.maximum(always - sold, 0.0))
+    told = {tuple(one["series"]): one for one in found["worst"]}
+    assert told["north", "01"]["constant_cost"] == pytest.approx(constant)
+    assert found["constant_cost"] == pytest.approx(
+        np.mean([one["constant_cost"] for one in found["worst"]])
+    )  # series have as many rows each
+    lost = [one["cost"] - one["constant_cost"] for one in found["worst"]]
+    assert lost == sorted(lost, reverse=True)
+    assert found["cheaper"] == sum(loss < 0.0 for loss in lost) == 4
+
+
+def test_evaluate_says_how_it_stands_beside_constant_orders(folder, model, tmp_path, capsys):
+    past = pl.read_csv(folder / "past.csv", schema_overrides={"product": pl.String})
+    # Where the price did the opposite of what was learned, the constant order was better.
+    turned = (pl.col("shop") == "south") & (pl.col("product") == "02")
+    sold = pl.when(turned).then(5.0 + 10.0 * pl.col("price")).otherwise(pl.col("sold"))
+    past.with_columns(sold=sold).write_csv(tmp_path / "turned.csv")
+    assert main(["evaluate", str(model), str(tmp_path / "turned.csv")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "4 of the 5 series of the model judged, on 120 rows: orders would have cost" in told
+    assert "Always the best constant order of the fit:" in told
+    assert "cheaper in 3 of 4 series." in told
+    assert told.split("─")[-1].split()[:2] == ["south,", "02"]
+
+
+def test_keys_are_trimmed_in_parquet_as_in_csv(folder, model, tmp_path, capsys):
+    new = pl.read_csv(folder / "new.csv", schema_overrides={"product": pl.String})[:2]
+    padded = new.with_columns(shop=" " + pl.col("shop") + "  ", product=pl.col("product") + " ")
+    padded.write_csv(tmp_path / "padded.csv")
+    padded.write_parquet(tmp_path / "padded.parquet")
+    orders = []
+    for name in ("padded.csv", "padded.parquet"):
+        assert main(["decide", str(model), str(tmp_path / name), "--json"]) == 0
+        orders.append(json.loads(capsys.readouterr().out)["orders"])
+    assert orders[0] == orders[1]
+    assert None not in [row["order"] for row in orders[0]]
+    np.testing.assert_array_equal(
+        PolicyTable.load(model).decide(padded), PolicyTable.load(model).decide(new)
+    )
 
 
 @pytest.mark.parametrize(

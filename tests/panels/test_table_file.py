@@ -107,7 +107,7 @@ def test_other_files_are_refused(path, tmp_path):
     given = pq.read_table(path)
     meta = {"format": "surefoot-panel", "format_version": 99}
     pq.write_table(given.replace_schema_metadata({b"surefoot": json.dumps(meta).encode()}), other)
-    with pytest.raises(ModelFileError, match="of version 1, got surefoot-panel 99"):
+    with pytest.raises(ModelFileError, match="of version 2, got surefoot-panel 99"):
         PolicyTable.load(other)
 
 

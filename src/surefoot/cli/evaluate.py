@@ -1,12 +1,12 @@
 """``surefoot evaluate``: what a model's orders would have cost on a table with known outcomes."""
 
+import importlib
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from surefoot.cli import panel
 from surefoot.cli.decide import read_known
 from surefoot.cli.model_table import ModelTable, is_panel, load_model, needed_columns, robust_part
 from surefoot.cli.screen import Screen, show_table
@@ -26,6 +26,8 @@ def run(
 ) -> None:
     """Load, read, decide, and set the orders against what happened."""
     if is_panel(model):
+        # Not at the top: most models are one policy, and panels load much.
+        panel = importlib.import_module("surefoot.cli.panel")
         panel.evaluate(model, data, outcome=outcome, reading=reading, screen=screen)
         return
     policy, about = load_model(model)

@@ -18,6 +18,7 @@ from surefoot.io.table_columns import CATEGORY, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target
 from surefoot.panels import PolicyTable, fit_many
+from surefoot.panels.fitting import SeriesEvaluation
 from surefoot.panels.records import FAILED, FITTED
 from surefoot.typing import FloatArray
 
@@ -111,14 +112,66 @@ def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, sc
     table.outcomes(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        cost = policies.cost(table.frame)
+        judged = policies.judge(table.frame)
     for sentence in dict.fromkeys(str(one.message) for one in caught):
         screen.note(sentence)
-    if not np.isfinite(cost):
+    if not judged:
         raise InvalidInputError(f"{table.name} must have rows of a series with a policy, got none.")
     show_table(screen, table, columns=False)
-    screen.say(f"Orders of the series with a policy would have cost {cost:.4g} a row.")
-    screen.result({"model": str(path), "rows": len(table), "outcome": name, "cost": cost})
+    found = _figures(judged)
+    _show_figures(found, len(policies), screen)
+    screen.result({"model": str(path), "rows": len(table), "outcome": name, **found})
+
+
+def _figures(judged: Sequence[SeriesEvaluation]) -> dict[str, Any]:
+    """Return what all series cost, beside their constant orders of the fit, and which did worst."""
+    rows = np.array([one.rows for one in judged], dtype=np.float64)
+    costs = np.array([one.cost for one in judged])
+    constants = np.array([one.constant_cost for one in judged])
+    known = np.isfinite(constants)  # a series that only borrows has no constant order
+    # Worst is who loses most a row against the constant order; who costs most, where there is none.
+    order = np.argsort(-np.where(known, costs - constants, -np.inf if known.any() else costs))
+    return {
+        "cost": float(rows @ costs / rows.sum()), "series": len(judged), "judged": int(rows.sum()),
+        "constant_cost": _mean(constants[known], rows[known]),
+        "cost_beside_constant": _mean(costs[known], rows[known]),
+        "with_constant": int(known.sum()), "cheaper": int((costs < constants).sum()),
+        "worst": [
+            {
+                "series": list(judged[k].key), "rows": judged[k].rows, "cost": float(costs[k]),
+                "constant_cost": float(constants[k]) if known[k] else None,
+            }
+            for k in order[:NAMED]
+        ],
+    }  # fmt: skip
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> float | None:
+    return float(values @ weights / weights.sum()) if len(values) else None
+
+
+def _show_figures(found: dict[str, Any], series: int, screen: Screen) -> None:
+    screen.say(
+        f"{found['series']:,} of the {series:,} series of the model judged, on {found['judged']:,} "
+        f"rows: orders would have cost {found['cost']:.4g} a row."
+    )
+    if found["with_constant"]:
+        before, now = found["constant_cost"], found["cost_beside_constant"]
+        word = "less" if now <= before else "more"
+        saved = f" ({100 * abs(1 - now / before):.0f} % {word})" if before > 0 else ""
+        some = "" if found["with_constant"] == found["series"] else " where there is one"
+        screen.say(
+            f"Always the best constant order of the fit: {before:.4g} a row against {now:.4g}{saved}"
+            f"{some}; cheaper in {found['cheaper']:,} of {found['with_constant']:,} series."
+        )
+    lines = [
+        (
+            ", ".join(one["series"]), str(one["rows"]), f"{one['cost']:.4g}",
+            "-" if one["constant_cost"] is None else f"{one['constant_cost']:.4g}",
+        )
+        for one in found["worst"]
+    ]  # fmt: skip
+    screen.table(["worst series", "rows", "cost a row", "constant order"], lines, right=3)
 
 
 def check_by(by: Sequence[str], out: Path, report: Any) -> None:

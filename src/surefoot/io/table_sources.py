@@ -98,7 +98,8 @@ def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
         whole = kind.is_float() and (column.round() == column).fill_null(True).all()
         # A store that is 7.0 in one file and 7 in another is one store.
         plain = column.cast(pl.Int64, strict=False) if whole else column
-        text.append(plain.cast(pl.String).fill_null(""))
+        # Blanks around a text tell nothing apart, as in CSV.
+        text.append(plain.cast(pl.String).fill_null("").str.strip_chars())
     return Grid(pl.DataFrame(text), np.arange(1, len(frame) + 1), (), unit="row"), typed
 
 

@@ -91,6 +91,7 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
                 gap=float(model.certificate_.gap),
                 cost=held_out_cost(model),
                 constant_cost=constant_held_out(settings.cost, outcomes, model.random_state),
+                constant=best_constant(settings.cost, outcomes),
                 model=model_bytes(policy),
             )
         except Exception as error:  # costs and policies may be the user's own, and raise anything
@@ -128,16 +129,25 @@ def constant_held_out(cost: Cost, outcomes: FloatArray, seed: int) -> float:
 
 def constant_cost(cost: Cost, seen: FloatArray, judged: FloatArray) -> float:
     """Return the mean cost on some outcomes of the order that was best for others."""
+    orders = np.full((len(judged), 1), best_constant(cost, seen))
+    return float(cost.evaluate(orders, judged[:, None]).mean())
+
+
+def best_constant(cost: Cost, outcomes: FloatArray) -> float:
+    """Return the constant order of least cost on some outcomes."""
     if isinstance(cost, ConvexPiecewiseCost):
-        decision, _ = cost.typical(seen[:, None], np.full(len(seen), 1.0 / len(seen)))
-        return float(cost.evaluate(np.tile(decision, (len(judged), 1)), judged[:, None]).mean())
-    model = SAA(cost_function=cost).fit(np.zeros((len(seen), 1)), seen)
-    return float(model.cost(np.zeros((len(judged), 1)), judged))
+        decision, _ = cost.typical(outcomes[:, None], np.full(len(outcomes), 1.0 / len(outcomes)))
+        return float(decision[0])
+    model = SAA(cost_function=cost).fit(np.zeros((len(outcomes), 1)), outcomes)
+    return float(model.predict(np.zeros((1, 1)))[0])
 
 
 @dataclass(frozen=True)
 class SeriesEvaluation:
-    """How one series would have done: windows, rows judged, mean costs, or the reason why not."""
+    """How one series would have done: windows, rows judged, mean costs, or the reason why not.
+
+    One window is that of the fit itself.
+    """
 
     key: Key
     windows: int

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from surefoot.comparison.splits import RollingWindow
+from surefoot.costs import Cost
 from surefoot.exceptions import (
     DataWarning,
     InvalidInputError,
@@ -198,22 +199,50 @@ class PolicyTable:
         The frame also has the outcome. Rows of a series without a policy or with odd values are left
         out, with a warning; if none is left, the cost is NaN.
         """
+        judged = self.judge(frame)
+        rows = sum(one.rows for one in judged)
+        return sum(one.rows * one.cost for one in judged) / rows if rows else math.nan
+
+    def judge(self, frame: Any) -> tuple[SeriesEvaluation, ...]:
+        """Return what decisions on the rows of a frame would have cost, series by series.
+
+        The frame also has the outcome. ``constant_cost`` is that of the constant order that was best in
+        the fit, NaN for a series without a policy of its own. Series without a decision or with odd
+        values are left out, with a warning.
+
+        Examples
+        --------
+        >>> from surefoot import RobustNewsvendor, fit_many
+        >>> import polars
+        >>> frame = polars.DataFrame({"shop": ["north", "south"] * 20, "heat": range(40),
+        ...     "sold": [float(k % 7) for k in range(40)]})
+        >>> table = fit_many(frame, "shop", "sold", model=RobustNewsvendor(3.0, 1.0, radius=0.1))
+        >>> [(one.key, one.rows, one.constant_cost > 0.0) for one in table.judge(frame)]
+        [(('north',), 20, True), (('south',), 20, True)]
+        """
         columns, _ = raw_columns(frame)
-        total, rows, missing = 0.0, 0, {}
+        found, missing = [], {}
         cost = self._settings().cost
         for series in split_series(columns, self.columns):
             reason = self.why_not(series.key)
             try:
                 if reason is None:
-                    outcomes = series.clean_outcomes()
-                    total += float(cost.evaluate(self._mixed(series)[:, None], outcomes[:, None]).sum())
-                    rows += len(outcomes)
+                    found.append(self._judged(series, cost))
             except InvalidInputError as error:
                 reason = str(error)
             if reason is not None:
                 missing[series.key] = reason
         self._warn(missing)
-        return total / rows if rows else math.nan
+        return tuple(found)
+
+    def _judged(self, series: Series, cost: Cost) -> SeriesEvaluation:
+        outcomes = series.clean_outcomes()[:, None]
+        constant = np.full_like(outcomes, self._by_key[series.key].constant)
+        paid = cost.evaluate(self._mixed(series)[:, None], outcomes)
+        return SeriesEvaluation(
+            series.key, 1, len(outcomes), float(paid.mean()),
+            float(cost.evaluate(constant, outcomes).mean()),
+        )  # fmt: skip
 
     def _warn(self, missing: dict[Key, str]) -> None:
         if not missing:

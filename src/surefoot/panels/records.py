@@ -36,6 +36,8 @@ class SeriesRecord:
     cost, constant_cost
         Mean cost on rows held out in cross-validation, of the policy and of the best constant order;
         NaN where the fit held no rows out (a radius of the user's own).
+    constant
+        The best constant order for its outcomes; NaN where it was not fitted.
     mean, size
         Of the outcomes and of their absolute values, where the series may borrow from others.
     warnings
@@ -56,6 +58,7 @@ class SeriesRecord:
     gap: float = math.nan
     cost: float = math.nan
     constant_cost: float = math.nan
+    constant: float = math.nan
     mean: float = math.nan
     size: float = math.nan
     warnings: tuple[str, ...] = ()
@@ -110,8 +113,8 @@ def record_from_plain(plain: Any) -> SeriesRecord:
         return SeriesRecord(
             key=tuple(map(str, plain["key"])), rows=int(plain["rows"]), status=str(plain["status"]),
             reason=str(plain["reason"]), radius=number("radius"), gap=number("gap"),
-            cost=number("cost"), constant_cost=number("constant_cost"), mean=number("mean"),
-            size=number("size"),
+            cost=number("cost"), constant_cost=number("constant_cost"),
+            constant=number("constant"), mean=number("mean"), size=number("size"),
             warnings=tuple(map(str, plain["warnings"])), digest=str(plain["digest"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:

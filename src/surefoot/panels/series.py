@@ -93,14 +93,14 @@ class Series:
 
 
 def key_text(value: Any) -> str:
-    """Return the text by which a part of a key is known: 3, 3.0 and "3" are one.
+    """Return the text by which a part of a key is known: 3, 3.0, "3" and " 3" are one.
 
-    >>> key_text(3.0), key_text("north"), key_text(np.datetime64("2024-05-01"))
+    >>> key_text(3.0), key_text("north "), key_text(np.datetime64("2024-05-01"))
     ('3', 'north', '2024-05-01')
     """
     if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
         return str(int(value))
-    return str(value)
+    return str(value).strip()
 
 
 def key_order(key: Key) -> tuple[Any, ...]:

@@ -22,10 +22,10 @@ from surefoot.panels.series import PanelColumns
 from surefoot.panels.sources import load_arrow
 from surefoot.validation import check_integer, check_number
 
-FORMAT, FORMAT_VERSION = "surefoot-panel", 1
+FORMAT, FORMAT_VERSION = "surefoot-panel", 2
 _META, _POOLED = b"surefoot", b"surefoot-pooled"
 # The key is one column of lists, beside one column for each part of it that people can filter by.
-_NUMBERS = ("radius", "gap", "cost", "constant_cost", "mean", "size")
+_NUMBERS = ("radius", "gap", "cost", "constant_cost", "constant", "mean", "size")
 _TEXTS = ("status", "reason", "digest")
 # Series of a row group: so many models are in memory at a time while a table is written.
 GROUP = 1_000
