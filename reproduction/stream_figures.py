@@ -22,6 +22,8 @@ STYLES = {
     "saa-window": Style("#8a8a8a", "-", "*", 1.4, 2),
 }
 _TICKS = (1, 1.1, 1.5, 2, 3, 5, 8)
+# More than seven lines in a panel cannot be told apart; this one is in the tables.
+LEFT_OUT = "online-falling"
 _COLOURS = {"positive": "#0060a8", "mixed": "#d55e00"}
 
 
@@ -87,6 +89,8 @@ def _costs(findings: StreamFindings) -> Figure:
             for axes, coefficients in zip(row, COEFFICIENTS, strict=True):
                 style_axes(axes)
                 for method, label in LABELS.items():
+                    if method == LEFT_OUT:
+                        continue
                     _cost_line(axes, findings, stream, coefficients, method, label)
                 axes.axhspan(1.0, 1.1, color="#eef3e6", zorder=0)
                 axes.axhline(1.0, color="black", linewidth=0.8, linestyle=_DOTS)
@@ -104,7 +108,8 @@ def _costs(findings: StreamFindings) -> Figure:
         )
         caption = (
             "Mean cost of each run of 100 rows, over seeds, as a multiple of the oracle's. The band is "
-            "within 10 % of the oracle. The law jumps at half time, or drifts over the middle third."
+            "within 10 % of the oracle. The law jumps at half time, or drifts over the middle third. "
+            f"“{LABELS[LEFT_OUT]}” is left out: its line runs close to that of “{LABELS['online']}”."
         )
         return finish(figure, "costs", caption)
 

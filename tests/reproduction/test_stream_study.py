@@ -1,6 +1,7 @@
 """The study: regret followed on streams, verdicts that can fail, tables that read back."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,3 +244,14 @@ def test_a_small_restaurant(monkeypatch):
         ("lamb", "saa-window", 735),
     ]
     assert all(one.cost > 0 for one in found)
+
+
+def test_no_panel_has_more_than_seven_named_lines(monkeypatch):
+    findings = read_findings(Path(__file__).parents[2] / "benchmarks" / "results" / "streams")
+    drawn = []
+    monkeypatch.setattr(
+        "reproduction.stream_figures.finish", lambda figure, *told: drawn.append(figure)
+    )
+    stream_figures(findings)
+    named = [axes.get_legend_handles_labels()[1] for figure in drawn for axes in figure.axes]
+    assert 5 < max(map(len, named)) <= 7
