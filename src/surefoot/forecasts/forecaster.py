@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
+from threadpoolctl import ThreadpoolController
 
 from surefoot.costs import Pieces
 from surefoot.costs.base import weighted_quantile
@@ -28,6 +29,9 @@ LEAST_LOG_PROBABILITY = -30.0
 # Up to this many rows each row is a centre of the smooth part; beyond it a sample of them is.
 MOST_CENTRES = 500
 SAMPLED_CENTRES = 300
+# Matrices are a few hundred wide: on a busy machine two threads waited for each other many times as
+# long as one would work.
+_THREADS = ThreadpoolController()
 JITTER = 1e-9  # keeps the factorisation alive where contexts repeat
 # Trees join with this weight where the smooth model is at least as likely as the linear one, with
 # less where it is less likely, and not at all below the smallest weight or with too few rows.
@@ -138,8 +142,11 @@ class Forecaster:
         bases
             What an earlier call on the same contexts and masses has decomposed already.
         """
-        n = len(outcomes)
-        rows = Rows.of(contexts, outcomes, masses)
+        with _THREADS.limit(limits=1, user_api="blas"):
+            return self._fit(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
+
+    def _fit(self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None") -> HonestForecast:
+        n = len(rows.outcomes)
         if rows.trivial or rows.count < 3:
             return _constant(rows)
         bases = Bases() if bases is None else bases

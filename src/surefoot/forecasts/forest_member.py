@@ -27,9 +27,9 @@ def leaf_quantiles(
     samples = np.empty((len(names), PER_LEAF))
     # Rows in random order, those that a tree was grown from first: the first of each leaf stand for it.
     order = rng.permutation(n)
-    flat = np.concatenate([place[order][:, t] for t in range(nodes.shape[1])])
+    flat = place[order].T.ravel()  # tree by tree
     values = np.tile(rows.outcomes[order], nodes.shape[1])
-    grown = np.concatenate([seen[order, t] for t in range(nodes.shape[1])])
+    grown = seen[order].T.ravel()
     ranked = np.lexsort((~grown, flat))
     flat, values, grown = flat[ranked], values[ranked], grown[ranked]
     starts = np.searchsorted(flat, np.arange(len(names)))
