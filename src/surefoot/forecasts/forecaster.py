@@ -1,6 +1,7 @@
 """Learn a forecast that says how wrong it is: the centre of the default nominal."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,6 @@ LEAST_LOG_PROBABILITY = -30.0
 # Up to this many rows each row is a centre of the smooth part; beyond it a sample of them is.
 MOST_CENTRES = 500
 SAMPLED_CENTRES = 300
-# Matrices are a few hundred wide: on a busy machine two threads waited for each other many times as
-# long as one would work.
-_THREADS = ThreadpoolController()
 JITTER = 1e-9  # keeps the factorisation alive where contexts repeat
 # Trees join with this weight where the smooth model is at least as likely as the linear one, with
 # less where it is less likely, and not at all below the smallest weight or with too few rows.
@@ -142,7 +140,9 @@ class Forecaster:
         bases
             What an earlier call on the same contexts and masses has decomposed already.
         """
-        with _THREADS.limit(limits=1, user_api="blas"):
+        # Matrices are a few hundred wide: on a busy machine two threads waited for each other many
+        # times as long as one would work.
+        with _threads().limit(limits=1, user_api="blas"):
             return self._fit(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
 
     def _fit(self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None") -> HonestForecast:
@@ -187,6 +187,12 @@ def _constant(rows: Rows) -> HonestForecast:
     errors = rows.outcomes - rows.average
     forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
     return HonestForecast(forecast, errors, 1.0, rows.units)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Return what knows the libraries with threads; to look for them takes a moment."""
+    return ThreadpoolController()
 
 
 class _Kernel(NamedTuple):
