@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
-from surefoot import PreparedPolicy, RobustNewsvendor
+from surefoot import PreparedPolicy, RobustNewsvendor, load
 from surefoot.baselines import SAA
 from surefoot.estimators.row_costs import (
     MOST_LEVELS,
@@ -19,9 +19,11 @@ from surefoot.estimators.row_costs import (
     cost_levels,
     within_levels,
 )
-from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError
+from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
 from surefoot.solvers import PrimalDual
+from tests.io.forging import edit
 
 LINEAR = RobustNewsvendor(radius=0.0, solver=PrimalDual(gap_tol=1e-4))
 
@@ -201,6 +203,85 @@ def test_a_category_beside_costs_of_each_row():
         PreparedPolicy(SAA(1.0, 1.0)).fit(rows, y, backorder=b)
 
 
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratios", [[0.5], [0.5, 0.9]], ids=str)
+def test_a_file_has_all_levels(tmp_path, ratios):
+    pl = pytest.importorskip("polars")
+    X, y, b, h = table(60, ratios)
+    frame = pl.DataFrame({"heat": X[:, 0], "shop": np.where(X[:, 1] > 0, "north", "south")})
+    plain = RobustNewsvendor(nominal=Forecaster()).fit(X, y, backorder=b, holding=h)
+    policy = PreparedPolicy(RobustNewsvendor(radius=0.1))
+    prepared = policy.fit(frame, pl.Series("sold", y), backorder=b, holding=h)
+    for model, rows in ((plain, X), (prepared, frame)):
+        model.save(tmp_path / "m")
+        again = load(tmp_path / "m")
+        np.testing.assert_array_equal(again.predict(rows, b, h), model.predict(rows, b, h))
+        assert again.cost(rows, y, backorder=b, holding=h) == model.cost(
+            rows, y, backorder=b, holding=h
+        )
+    assert again.decide(frame, b, h).name == "sold"
+    levels = again.model_.levels_
+    assert [one.certificate_.upper for one in levels] == [
+        one.certificate_.upper for one in prepared.model_.levels_
+    ]
+
+
+def test_far_contexts_are_named_behind_a_file(tmp_path):
+    X, y, b, h = table(60, [0.5, 0.9])
+    rows = [[float(x), "north" if k % 2 else "south"] for k, x in enumerate(X[:, 0])]
+    model = PreparedPolicy(RobustNewsvendor()).fit(rows, y, backorder=b, holding=h)
+    model.save(tmp_path / "m")
+    far = [[900.0, "north"]]
+    for one in (model, load(tmp_path / "m")):
+        with pytest.warns(DataWarning, match=r"\(column 0 is 900 in row 0\)") as caught:
+            one.predict(far, b[:1], h[:1])
+        assert len(caught) == 1  # not once for each level
+
+
+def _other_ratio(levels):
+    levels["ratios"][0] = 0.6
+
+
+def _not_rising(levels):
+    levels["ratios"].reverse()
+    levels["models"].reverse()
+
+
+def _one_too_few(levels):
+    levels["models"].pop()
+
+
+def _nested(levels):
+    levels["models"][0] = {**levels["models"][0], "levels": levels["ratios"]}
+    del levels["models"][0]["fitted"]
+
+
+def _none(levels):
+    levels["models"], levels["ratios"] = [], []
+
+
+def _more_columns(levels):
+    levels["columns"] += 1
+
+
+def _text_for_columns(levels):
+    levels["columns"] = "2"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_other_ratio, _not_rising, _one_too_few, _nested, _none, _more_columns, _text_for_columns],
+)
+def test_levels_made_to_do_harm_are_refused(tmp_path, change):
+    X, y, b, h = table(40, [0.5, 0.9])
+    RobustNewsvendor(radius=0.1).fit(X, y, backorder=b, holding=h).save(tmp_path / "m")
+    edit(tmp_path / "m", lambda header, arrays: change(header["levels"]))
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "m")
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 
@@ -247,7 +328,7 @@ def test_what_each_level_has_is_asked_of_it(tmp_path):
     model = clone(LINEAR).fit(X, y).fit(X, y, backorder=b, holding=h)
     for ask in (
         lambda: model.certificate_, lambda: model.coef_, model.guarantee,
-        lambda: model.worst_case(X, y), lambda: model.save(tmp_path / "m"),
+        lambda: model.worst_case(X, y),
         lambda: model.report(X, y, tmp_path / "report.html"),
     ):  # fmt: skip
         with pytest.raises(AttributeError, match="as a whole: ask the policies in levels_"):
@@ -255,7 +336,6 @@ def test_what_each_level_has_is_asked_of_it(tmp_path):
     with pytest.raises(InvalidInputError, match="partial_fit must have one policy to go on from"):
         model.partial_fit(X, y)
     assert not list(tmp_path.iterdir())
-    model.levels_[0].save(tmp_path / "m")
     plain = model.fit(X, y)
     assert not hasattr(plain, "levels_")
     assert plain.certificate_.gap < 0.01

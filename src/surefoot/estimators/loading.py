@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from surefoot.estimators.model_file import read_model, restore, unfitted
+from surefoot.estimators.model_file import read_model, restore, restore_levels, unfitted
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.estimators.preparation.file import restore_preparation
 from surefoot.estimators.robust_estimator import RobustEstimator
@@ -50,6 +50,29 @@ def load(path: str | Path) -> RobustEstimator | PreparedPolicy:
 
 
 def _fitted(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> RobustEstimator:
+    levels = header.get("levels")
+    if levels is not None:
+        return _with_levels(path, header, levels, arrays)
     estimator: RobustEstimator = unfitted(path, header, arrays, _ESTIMATORS)
     restore(estimator, header, arrays)
+    return estimator
+
+
+def _with_levels(
+    path: str | Path, header: dict[str, Any], levels: Any, arrays: dict[str, Any]
+) -> RobustEstimator:
+    """Return a model that learned a policy for each cost ratio."""
+    kinds = {RobustNewsvendor.__name__: RobustNewsvendor}
+    estimator: RobustEstimator = unfitted(path, header, arrays, kinds)
+    try:
+        models = []
+        for one in levels["models"]:
+            model = unfitted(path, one, arrays, kinds)
+            restore(model, one, arrays)
+            models.append(model)
+        restore_levels(estimator, models, levels)
+    except ModelFileError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
     return estimator

@@ -6,6 +6,7 @@ import numpy as np
 
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.certificates import Certificate
+from surefoot.costs import Newsvendor
 from surefoot.engines.choice import check_stream
 from surefoot.estimators.radius_selection import RadiusPath
 from surefoot.exceptions import ModelFileError, SurefootError
@@ -16,6 +17,7 @@ from surefoot.problem import Problem
 from surefoot.validation import check_array, check_number
 
 MOST_COUNTED = 10**7
+SAME_RATIO = 1e-9
 _KINDS: dict[str, Any] = {
     "policy": Policy, "ball": AmbiguitySet, "asked_ball": AmbiguitySet, "certificate": Certificate,
     "parameters": LinearParameters | PolicyParameters, "radius_path": RadiusPath | None,
@@ -97,6 +99,21 @@ def _check_trained(policy: Policy, parameters: PolicyParameters, features: int, 
         raise ModelFileError(f"The file must hold the arrays {sorted(like)}, got {sorted(given)}.")
     for name, array in given.items():
         check_array(name, array, np.shape(like[name]))
+
+
+def check_levels(ratios: Any, models: list[Any], columns: Any) -> None:
+    """Refuse policies that are not one for each of some rising cost ratios, on the same columns."""
+    rising = ratios.ndim == 1 and (np.diff(ratios) > 0.0).all()
+    if not (rising and len(ratios) == len(models) > 0):
+        raise ModelFileError(f"The file must hold a policy for each cost ratio, got {len(models)}.")
+    size = columns + (len(models) > 1)  # the ratio is one more column
+    for ratio, model in zip(ratios.tolist(), models, strict=True):
+        cost, kind = model.problem_.cost, (model.n_features_in_, model.n_outcomes, model.single)
+        if not isinstance(cost, Newsvendor) or kind != (size, 1, True):
+            raise ModelFileError(f"The file must hold newsvendors of {size} columns, got {model!r}.")
+        learned = cost.pieces(1)[0].quantile
+        if not abs(learned - ratio) <= SAME_RATIO:
+            raise ModelFileError(f"The file must hold a policy for the ratio {ratio}, got {learned}.")
 
 
 def check_learning(estimator: Any, columns: int, arrays: Any) -> None:

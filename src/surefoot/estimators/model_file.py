@@ -8,9 +8,11 @@ import numpy as np
 
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.engines.stream import why_no_stream
+from surefoot.estimators.data_warnings import plain_labels
 from surefoot.estimators.model_checks import (
     check_kinds,
     check_learning,
+    check_levels,
     check_multiplier,
     check_names,
     check_parameters,
@@ -33,6 +35,8 @@ def save_model(estimator: Any, path: str | Path) -> None:
 
 def model_parts(estimator: Any, arrays: dict[str, Any]) -> Parts:
     """Return header and arrays that say all about a fitted estimator."""
+    if hasattr(estimator, "levels_"):
+        return _level_parts(estimator, arrays), arrays
     if estimator._recipe() != estimator._given_recipe:
         raise ModelFileError(
             "The parameters must be those of the fit to be saved, got others: call fit again."
@@ -62,6 +66,21 @@ def model_parts(estimator: Any, arrays: dict[str, Any]) -> Parts:
         "fitted": {name: pack(name, value, arrays) for name, value in fitted.items()},
     }
     return header, arrays
+
+
+def _level_parts(estimator: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of an estimator that has a policy for each of some cost ratios."""
+    return {
+        "estimator": type(estimator).__name__,
+        "parameters": packed_parameters(estimator, arrays),
+        "levels": {
+            "ratios": estimator.cost_levels_.tolist(),
+            "models": [model_parts(level, arrays)[0] for level in estimator.levels_],
+            "columns": estimator.n_features_in_,
+            "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
+            "outcome_names": estimator._outcome_names,
+        },
+    }
 
 
 def packed_parameters(estimator: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +146,21 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     if why_no_stream(estimator._ball) is None:
         check_learning(estimator, columns, fitted["stream"])
         estimator._stream_arrays = fitted["stream"]
+
+
+def restore_levels(estimator: Any, models: list[Any], levels: dict[str, Any]) -> None:
+    """Give an unfitted estimator its policies, one for each cost ratio, checked."""
+    ratios = np.asarray(levels["ratios"], dtype=np.float64)
+    columns, names = levels["columns"], levels["names"]
+    check_names(names, columns)
+    check_names(levels["outcome_names"], 1)
+    check_levels(ratios, models, columns)
+    estimator.levels_, estimator.cost_levels_ = tuple(models), ratios
+    estimator.n_features_in_, estimator._outcome_names = columns, levels["outcome_names"]
+    estimator.suspects_ = ()  # a file holds no rows
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.label_columns(plain_labels(columns, names))
 
 
 def _inside(ball: AmbiguitySet, columns: int, policy: Policy) -> FloatArray:

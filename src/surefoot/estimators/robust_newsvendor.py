@@ -191,7 +191,7 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
             constructor's. Rows count by b + h, and for each ratio b / (b + h) a policy of its own is
             learned from all rows; beyond seven ratios at seven levels, between which decisions are
             interpolated. ``levels_`` has the policies, ``cost_levels_`` their ratios; certificates,
-            guarantees, worst cases and files are those of each policy.
+            guarantees and worst cases are those of each policy.
         """
         with self._kept_on_failure():
             if backorder is None and holding is None:
@@ -245,6 +245,15 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
 
     def _row_costs(self, given: tuple[Any, Any], rows: int) -> RowCosts:
         return RowCosts.of(*given, (self.backorder, self.holding), rows)
+
+    def label_columns(self, labels: Sequence[ColumnLabel]) -> None:
+        """Call columns by these names and in these units, in warnings and in ``suspects_``.
+
+        For whoever prepared the columns; see ``RobustPolicy.label_columns``.
+        """
+        super().label_columns(labels)
+        for level in self.__dict__.get("levels_", ()):
+            level.label_columns(self._level_labels(level.n_features_in_))
 
     def _level_labels(self, count: int) -> tuple[ColumnLabel, ...]:
         """Return what the columns of a level are called: those of X, and maybe the ratio."""
