@@ -344,3 +344,19 @@ def test_fit_does_not_write_over_its_data(past, tmp_path, capsys):
     assert main(["fit", str(data), "--outcome", "Absatz", *COSTS, "-o", str(data)]) == 2
     assert "--out must be another file than those that are read" in capsys.readouterr().err
     assert data.read_bytes() == past.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["decide", "evaluate", "explain", "report", "learn"])
+def test_a_model_with_costs_of_each_row_is_for_python(tmp_path, capsys, command):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"heat": rng.normal(size=30)})
+    path, data = tmp_path / "m.surefoot", tmp_path / "new.csv"
+    backorder = rng.choice([1.0, 3.0], 30)
+    model = surefoot.PreparedPolicy(surefoot.RobustNewsvendor(radius=0.1))
+    model.fit(frame, rng.normal(size=30), backorder=backorder).save(path)
+    frame.with_columns(sold=1.0).write_csv(data)
+    told = {
+        "explain": [str(path)], "learn": [str(data), "--model", str(path), "--outcome", "sold"],
+    }.get(command, [str(path), str(data)])  # fmt: skip
+    assert main([command, *told]) == 2
+    assert "must be a model with one pair of costs, got one that learned" in capsys.readouterr().err

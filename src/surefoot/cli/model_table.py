@@ -98,6 +98,11 @@ def load_model(path: Path) -> tuple[Any, ModelTable | None]:
             f"{path} must be one model, got a policy for each of many series: take decide or evaluate."
         )
     model = load(path)
+    if hasattr(robust_part(model), "levels_"):
+        raise InvalidInputError(
+            f"{path} must be a model with one pair of costs, got one that learned from costs of each "
+            "row: decide from Python, where surefoot.load(...).predict takes them."
+        )
     section = read_archive(path)[0].get(_SECTION)
     if section is None:
         return model, None
