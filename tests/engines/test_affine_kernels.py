@@ -11,7 +11,7 @@ from numba import njit
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity.moves import best_moves
 from surefoot.costs import Newsvendor, Pieces
-from surefoot.engines.affine import Lane, geometry_record
+from surefoot.engines.affine import RESTART_LOOKS, SHORTER, Lane, Seen, geometry_record
 from surefoot.engines.affine_kernels import (
     AVERAGE_EVERY,
     GEOMETRY,
@@ -51,7 +51,7 @@ class Run:
         self.theta, self.numbers = self.lane.first()
 
     def run(self, draws):
-        self.policy, self.slopes = self.lane.step(
+        self.policy, self.slopes, self.average = self.lane.step(
             self.theta, self.numbers, self.form, self.lane.rows, draws
         )
         return self
@@ -86,13 +86,13 @@ def row_bounds(form, row):
     return form.outcome_lower[row], form.outcome_upper[row]
 
 
-def twin_states(form, draws, state=None):
+def twin_states(form, draws, state=None, origin=None):
     """States after each draw on an arranged form, and what each step saw."""
     state = initial_state(form) if state is None else state
     states, infos = [], []
     for row in draws:
         sample = form.contexts[row], form.outcomes[row]
-        state, info = update(state, sample, form, row_bounds(form, row))
+        state, info = update(state, sample, form, row_bounds(form, row), origin)
         states.append(state)
         infos.append(info)
     return states, infos
@@ -296,11 +296,11 @@ def test_offsets_move_the_bounds_of_each_outcome(order):
 @njit
 def unfused_steps(  # the kernel for any support takes one product's record
     rows, outcomes, low_y, high_y, draws, slopes, intercepts, lower, upper, geometry, theta, numbers,
-    average, slope_sums, visits,
+    origin, average, slope_sums, visits,
 ):  # fmt: skip
     general_steps(
         rows, outcomes, low_y, high_y, draws, slopes, intercepts, lower, upper, geometry,
-        theta, numbers[0], average, slope_sums, visits,
+        theta, numbers[0], origin, average, slope_sums, visits,
     )  # fmt: skip
 
 
@@ -321,7 +321,7 @@ def test_a_free_support_takes_the_steps_of_the_formula(make_affine, order, kappa
         fused.lane.rows, form.outcomes, form.outcome_lower, form.outcome_upper, draws,
         geometry.slopes, geometry.intercepts, here.lower, here.upper,
         geometry_record(geometry, fused.lane.arrangement.n_movable, form.intercept, Options()),
-        theta, numbers, average, slope_sums, visits,
+        theta, numbers, np.zeros(4), average, slope_sums, visits,
     )  # fmt: skip
     assert_same_state(state_of(theta, numbers), fused.state())
     count = float(numbers["averaged"][0])
@@ -461,6 +461,29 @@ def test_contexts_that_do_not_vary_at_first_set_the_distance_when_they_do(make_a
     assert np.abs(run.theta).max() > 0.01
 
 
+@pytest.mark.parametrize("options", [{}, {"box": "closed"}, {"order": 1}, {"frozen": (1,)}])
+def test_a_run_that_begins_again_counts_its_distance_from_there(make_affine, options):
+    form = make_affine(6, rows=12, **options)
+    run, draws = Run(form, rotate=True, gap_tol=1e-9), draws_for(form)
+    run.run(draws)
+    run.lane.upper = math.inf  # so that the average is the best policy
+    run.lane.looks = RESTART_LOOKS
+    run.lane.take(Seen(run.policy, run.slopes, run.average))
+    before = float(run.numbers["travelled"][0])
+    run.theta, run.numbers = run.lane.go_on(run.theta, run.numbers)
+    origin, decision = run.average
+    np.testing.assert_array_equal(run.theta, origin)
+    assert run.numbers["intercept"] == run.numbers["start"] == decision
+    assert run.numbers["squares"] == run.numbers["intercept_squares"] == 0.0
+    assert float(run.numbers["travelled"][0]) == pytest.approx(SHORTER * before)
+    state = run.state()
+    run.run(draws)
+    states, _ = twin_states(run.arranged, draws, state, origin)
+    assert_same_state(run.state(), states[-1])
+    # The distance is not that from zero, which is what a run has that never began again.
+    assert states[-1].travelled < 0.99 * np.linalg.norm(states[-1].theta)
+
+
 @pytest.mark.parametrize("options", [{}, {"box": "closed"}, {"order": 1}])
 def test_a_step_touches_its_own_product_alone(make_affine, options):
     form = make_affine(6, rows=12, **options)
@@ -474,7 +497,7 @@ def test_a_step_touches_its_own_product_alone(make_affine, options):
         (run.lane.rows**2).sum(axis=1), draws, geometry.slopes, geometry.intercepts,
         run.arranged.lower, run.arranged.upper,
         geometry_record(geometry, 3, form.intercept, Options()),
-        theta, numbers, 1, np.zeros(3), np.zeros(12), np.zeros(12, dtype=np.int64),
+        theta, numbers, 1, np.zeros(3), np.zeros(3), np.zeros(12), np.zeros(12, dtype=np.int64),
     )  # fmt: skip
     run.run(draws)
     assert_same_state(state_of(theta, numbers[1:2]), run.state(), tolerance=0.0)

@@ -36,7 +36,7 @@ class State:
     square_slope
         Running mean of squared slopes E[p^2], from which gamma is profiled otherwise.
     travelled, intercept_travelled
-        Largest distance from zero and from the start: the numerators of the step sizes.
+        Largest distance from the origin and from the start: the numerators of the step sizes.
     squares, intercept_squares, multiplier_squares
         Sums of squared gradients: the denominators.
     steps
@@ -154,8 +154,9 @@ def first_distance(state: State, square: float) -> float:
 
 
 def update(
-    state: State, sample: Sample, form: WassersteinForm, bounds: Bounds | None = None
-) -> tuple[State, Info]:
+    state: State, sample: Sample, form: WassersteinForm, bounds: Bounds | None = None,
+    origin: FloatArray | None = None,
+) -> tuple[State, Info]:  # fmt: skip
     """Take one step of DA-SGD: move the sample adversarially, step theta, t and gamma.
 
     Parameters
@@ -168,6 +169,8 @@ def update(
         The geometry: lines, radius, order, support. Its rows are not looked at.
     bounds
         The support of this outcome; None takes that of the form's first row.
+    origin
+        Parameters from which the distance travelled counts; None is zero.
     """
     x, y = sample
     low, high = (form.outcome_lower[0], form.outcome_upper[0]) if bounds is None else bounds
@@ -214,7 +217,7 @@ def update(
         spread=state.spread,
         log_multiplier=log_multiplier,
         square_slope=state.square_slope + rate * (slope**2 - state.square_slope),
-        travelled=max(travelled, float(np.linalg.norm(stepped))),
+        travelled=max(travelled, float(np.linalg.norm(stepped - (0.0 if origin is None else origin)))),
         intercept_travelled=max(state.intercept_travelled, abs(intercept - state.start)),
         squares=squares,
         intercept_squares=intercept_squares,

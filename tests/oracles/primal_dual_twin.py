@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 
 from surefoot.ambiguity import WassersteinForm
 from surefoot.engines.canonical import Canonical
-from surefoot.engines.primal_dual_kernel import SPHERE_WIDTH, STIFF_SHARE
+from surefoot.engines.primal_dual_kernel import STIFF_SHARE
 from surefoot.typing import FloatArray
 
 
@@ -50,7 +51,11 @@ def memory_update(
     gradient = state.gradient + form.weights[row] * news * x
 
     prices = np.where(np.arange(len(theta)) < at.n_priced, price, 0.0)
-    if (primal * prices).max(initial=0.0) < STIFF_SHARE:
+    if form.order == 1 and form.pull > 0.0:
+        free = theta - primal * (gradient + news * x)
+        due = _price_at_sphere(free[: at.n_priced], primal[: at.n_priced], price, form.pull)
+        stepped = free / (1.0 + primal * np.where(prices > 0.0, due, 0.0))
+    elif (primal * prices).max(initial=0.0) < STIFF_SHARE:
         stepped = theta - primal * (gradient + news * x + prices * theta)
     else:  # near theta = 0 the norm is stiff: treat it implicitly
         stepped = (theta - primal * (gradient + news * x)) / (1.0 + primal * prices)
@@ -65,10 +70,7 @@ def _price_and_shift(state: MemoryState, form: WassersteinForm, at: Canonical) -
     norm = float(np.linalg.norm(state.coordinates[: at.n_priced]))
     tiny = 1e-150
     if form.order == 1:
-        share = 1.0
-        if form.pull > 0.0:  # the price sets in at ||theta|| = 1/kappa, where it may take any share
-            share = float(np.clip(0.5 + (norm / form.pull - 1.0) / SPHERE_WIDTH, 0.0, 1.0))
-        return share * form.radius * max(up, down) / (norm + tiny), 0.0
+        return form.radius * max(up, down) / (norm + tiny), 0.0
     dual_norm = float(np.sqrt(norm**2 + form.pull))
     if at.spans_constant:  # the shift is part of the free constant
         return form.radius * float(np.sqrt(up * down)) / (dual_norm + tiny), 0.0
@@ -76,3 +78,16 @@ def _price_and_shift(state: MemoryState, form: WassersteinForm, at: Canonical) -
     constant = float(np.sqrt(square))
     shift = (down - up) * form.radius * dual_norm / (2.0 * constant)
     return form.radius * constant / (dual_norm + tiny), shift
+
+
+def _price_at_sphere(theta: FloatArray, primal: FloatArray, price: float, pull: float) -> float:
+    """Return the share of the price that leaves ||theta|| at 1/kappa, none or all where none does."""
+
+    def over(due: float) -> float:
+        return float(np.linalg.norm(theta / (1.0 + primal * due))) - pull
+
+    if over(0.0) <= 0.0:
+        return 0.0
+    if over(price) >= 0.0:
+        return price
+    return float(brentq(over, 0.0, price, xtol=1e-15 * price, rtol=1e-14))

@@ -413,6 +413,22 @@ def gaps_floor(problem):
     return 0.01 * float(form.weights @ form.pieces.evaluate(decision - form.outcomes))
 
 
+@pytest.mark.parametrize(
+    ("order", "radius", "columns"), [(1, 0.0, 2), (2, 0.02, 2), (1, 0.003, 4), (1, 0.003, 5)]
+)
+def test_problems_of_few_rows_need_few_steps(order, radius, columns):
+    # One long run needs tens of millions: its error falls like 1/sqrt(steps).
+    rng = np.random.default_rng(columns)
+    X = rng.normal(size=(10, columns))
+    y = X @ rng.normal(size=columns) + 0.3 * rng.standard_t(1.2, size=10)
+    weights = rng.uniform(0.05, 1.0, size=10) ** 2
+    problem = Problem(
+        Newsvendor(1.0, 0.01), Linear(), Empirical(X, y, weights), WassersteinBall(radius, order=order)
+    )
+    solution = DASGD(max_steps=2_000_000).solve(problem, seed=0)
+    assert solution.converged, solution.status
+
+
 def test_a_tighter_tolerance_gives_a_smaller_gap(make_demand):
     problem = make_demand(n=40, s=15, share=0.1)
     for solver, small in ((PrimalDual, 1e-5), (DASGD, 5e-3)):

@@ -5,8 +5,10 @@ import math
 
 import pytest
 
+from benchmarks.attack import draw_problem
 from surefoot import Box, Exact
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
+from tests.oracles.plan import optimum
 
 GRID = list(itertools.product((10, 40), (3, 60), (1, 2), (True, False), (0.1, 1.0)))
 EXTRAS = [(40, 15, 2, True, 0.01), (40, 15, 1, False, 0.5), (10, 15, 1, True, 0.5)]
@@ -52,6 +54,15 @@ def test_boxes_go_to_the_convex_program(make_demand, true_gap, order):
     solution = Exact().solve(problem)
     assert -1e-5 <= true_gap(problem, solution.certificate.upper) <= 1e-5
     assert solution.converged
+
+
+@pytest.mark.parametrize("number", [75, 154, 194])
+def test_order_one_in_a_box_is_proved(number):
+    # The policy was right, and its slopes alone left gaps of 0.1, 14 and 0.3 %.
+    _, _, problem, question, _ = draw_problem(number)
+    solution = Exact().solve(problem)
+    assert solution.converged
+    assert solution.certificate.lower <= optimum(question) * (1 + 1e-6)
 
 
 def test_boxes_are_held_to_the_same_tolerance(make_demand):

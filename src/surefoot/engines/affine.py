@@ -49,6 +49,10 @@ CHUNK_NUMBERS = 2**20
 # behind the bound is plain DA-SGD, whose gap falls like 1/sqrt(steps).
 DUAL_SHARE, PLAIN_SHARE, DUAL_GROWTH = 0.1, 0.25, 1.2
 
+# After so many looks a run that is not done begins each block at its best policy, with steps of the
+# first share of the distance that the last block went. A block that gained less than the last share of
+# the gap went the wrong way: the next one begins with the second share.
+RESTART_LOOKS, SHORTER, LONGER, LEAST_GAIN = 3, 0.1, 3.0, 0.2
 # Where a run's own slopes prove too little after so many looks, so many rounds of cutting planes at
 # each further look prove more, up to this share of the tolerance.
 OWN_LOOKS, PROOF_ROUNDS, PROOF_SHARE = 3, 25, 0.1
@@ -74,10 +78,14 @@ class AffineState(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a block of steps has to show for a lane: the average policy, and mean slopes of the rows."""
+    """What a block of steps has to show for a lane: the average policy, and mean slopes of the rows.
+
+    ``arranged`` is the policy in the coordinates of the kernels, where a run on rows can go on from it.
+    """
 
     policy: Policy
     slopes: FloatArray | Plan
+    arranged: Policy | None = None
 
 
 def why_no_dual(form: AffineForm) -> str | None:
@@ -143,7 +151,11 @@ class Lane:
         self.upper, self.lower = form.worst_value(*self.policy)[0], form.lower_bound(self.slopes)
         # Rows that only judge have a run behind their bound already.
         self.looks, self.whole = 0, rotate
-        self.behind: CuttingPlaneRun | None = None
+        self.arranged: Policy | None = None
+        self.restarted_at: FloatArray | None = None
+        self.restarted_from, self.shorter = math.inf, True
+        self.behind: CuttingPlaneRun | PrimalDualRun | None = None
+        self.least, self.rng = self.upper, rng_for(0, "proof")
 
     @cached_property
     def rows(self) -> FloatArray:
@@ -171,19 +183,45 @@ class Lane:
             self.geometry.slopes, self.geometry.intercepts,
             at.bounds(self.geometry.lower), at.bounds(self.geometry.upper),
             geometry_record(self.geometry, at.n_movable, form.intercept, self.options),
-            theta, numbers, 0, average, slope_sums, visits,
+            theta, numbers, 0, self.origin(len(theta)), average, slope_sums, visits,
         )  # fmt: skip
         count = max(float(numbers["averaged"][0]), 1.0)
-        policy = at.original(average / count, float(numbers["averaged_intercept"][0]) / count)
+        arranged = average / count, float(numbers["averaged_intercept"][0]) / count
+        policy = at.original(*arranged)
         at_average = form.pieces.slope_at(form.residuals(*policy))
         slopes = np.where(visits > 0, slope_sums / np.maximum(visits, 1), at_average)
-        return Seen(policy, slopes)
+        return Seen(policy, slopes, arranged)
+
+    def origin(self, size: int) -> FloatArray:
+        """Return the parameters from which the distance travelled counts."""
+        return np.zeros(size) if self.restarted_at is None else self.restarted_at
+
+    def go_on(self, theta: FloatArray, numbers: Any) -> tuple[FloatArray, Any]:
+        """Return where the next block of steps begins: from now and then at the best policy so far.
+
+        Steps of one long run fall like 1/sqrt(steps) from the distance to the first policy. Costs have
+        kinks, and so has the best policy: begun again near it, at shorter steps, a run gains a constant
+        share with each block.
+        """
+        short = self.looks <= RESTART_LOOKS or self.gap <= TARGET_SHARE * self.options.gap_tol
+        if short or self.arranged is None or not self.whole or self.options.rough:
+            return theta, numbers
+        if self.upper > self.restarted_from - LEAST_GAIN * (self.restarted_from - self.lower):
+            self.shorter = not self.shorter
+        numbers, self.restarted_from = numbers.copy(), self.upper
+        self.restarted_at, decision = self.arranged
+        numbers["intercept"] = numbers["start"] = decision
+        numbers["squares"] = numbers["intercept_squares"] = 0.0
+        for name in ("travelled", "intercept_travelled"):
+            numbers[name] *= SHORTER if self.shorter else LONGER
+        return self.restarted_at.copy(), numbers
 
     def take(self, seen: Seen) -> None:
         """Keep the policy, and the slopes, if they are better than the best so far."""
         value = self.form.worst_value(*seen.policy)[0]
         if value < self.upper:
             self.upper, self.policy = value, seen.policy
+            self.arranged = seen.arranged
         self.take_slopes(seen.slopes)
         self.looks += 1
         if self.looks > OWN_LOOKS and self.gap > TARGET_SHARE * self.options.gap_tol:
@@ -194,21 +232,28 @@ class Lane:
 
         Its policy is never handed out.
         """
-        if self.options.rough or not self.whole or not small_program(self.form):
+        if self.options.rough or not self.whole or not self._provable():
             return
-        assert isinstance(self.form, WassersteinForm)  # or it had no program
-        # Order 1 prices ||theta|| only above 1/kappa, and slopes of draws jump where it meets that.
-        jumps = self.form.order == 1 and self.form.pull > 0.0
-        if why_no_dual(self.form) is None and not jumps:
-            return
+        form, target = self.form, PROOF_SHARE * self.options.gap_tol
+        assert isinstance(form, WassersteinForm)  # or there is no such run
         if self.behind is None:
-            self.behind = CuttingPlaneRun(self.form)
-        floor, target = self.form.gap_floor, PROOF_SHARE * self.options.gap_tol
+            dual = why_no_dual(form) is None
+            self.behind = PrimalDualRun.start(form) if dual else CuttingPlaneRun(form)
+        rounds = max(FIRST_PASSES * len(form.outcomes), FIRST_STEPS)
         for _ in range(PROOF_ROUNDS):
-            if relative_gap(self.behind.value, self.lower, floor) <= target:
+            done = self.gap <= TARGET_SHARE * self.options.gap_tol
+            if done or relative_gap(self.least, self.lower, form.gap_floor) <= target:
                 break
-            self.behind.run(np.zeros(1, dtype=np.int64))
+            if isinstance(self.behind, PrimalDualRun):
+                self.behind.run(draw_rows(form.weights, self.rng, rounds))
+            else:
+                self.behind.run(np.zeros(1, dtype=np.int64))
+            self.least = min(self.least, form.worst_value(*self.behind.policy())[0])
             self.take_slopes(self.behind.slopes)
+
+    def _provable(self) -> bool:
+        """Whether another run is quick enough to prove a bound."""
+        return why_no_dual(self.form) is None or small_program(self.form)
 
     def take_slopes(self, slopes: FloatArray | Plan) -> None:
         """Keep slopes that prove more than the best so far."""
@@ -308,10 +353,13 @@ class Affine(Engine):
         self, state: AffineState, seen: Sequence[Seen | None]
     ) -> tuple[AffineState, list[Bounds]]:
         """Value the average policies of the newest block, and bound the best possible."""
-        for lane, shown in zip(self.lanes, seen, strict=True):
+        begins = []
+        for lane, shown, *stands in zip(self.lanes, seen, *state, strict=True):
             if shown is not None:
                 lane.take(shown)
-        return state, [part.bounds() for part in self.parts]
+            begins.append(tuple(stands) if shown is None else lane.go_on(*stands))
+        theta, numbers = zip(*begins, strict=True)
+        return AffineState(theta, numbers), [part.bounds() for part in self.parts]
 
     def finish(self, state: AffineState) -> list[Answer]:
         """Return the best policies with their certificates."""
@@ -487,7 +535,7 @@ class FreshPart(Part):
             count += size
             for j, (lane, form) in enumerate(zip(self.lanes, chunk, strict=True)):
                 rows = lane.arrangement.rows(form.contexts)
-                policy, _ = lane.step(theta[j], numbers[j], form, rows, np.arange(size))
+                policy = lane.step(theta[j], numbers[j], form, rows, np.arange(size)).policy
                 totals[j] += size * policy[0]
                 intercepts[j] += size * policy[1]
         self.steps += draws * len(self.lanes)
@@ -561,7 +609,7 @@ class DualBound:
             self.run.run(draws)
             policy, slopes = self.run.policy(), self.run.slopes
         else:
-            policy, slopes = self.plain.step(*self.state, lane.form, self.plain.rows, draws)
+            policy, slopes, _ = self.plain.step(*self.state, lane.form, self.plain.rows, draws)
         self.least = min(self.least, lane.form.worst_value(*policy)[0])
         return slopes
 

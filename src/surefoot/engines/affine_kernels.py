@@ -78,8 +78,9 @@ def _line(residual, k, two, first, last, apart, slopes, intercepts, smoothing):
 
 @kernel(fastmath=True)
 def fused_steps(
-    rows, outcomes, norms, draws, slopes, intercepts, geometry, theta, own, average, slope_sums, visits
-):
+    rows, outcomes, norms, draws, slopes, intercepts, geometry, theta, own, origin, average, slope_sums,
+    visits,
+):  # fmt: skip
     """One step per draw for a free support: axpy with this row and dot with the next, in one pass."""
     size = theta.shape[0]
     count = draws.shape[0]
@@ -91,13 +92,11 @@ def fused_steps(
     movable_dot = 0.0
     frozen_dot = 0.0
     squared = 0.0
-    frozen_squared = 0.0
     for j in range(n_movable):
         movable_dot += rows[draws[0], j] * theta[j]
         squared += theta[j] * theta[j]
     for j in range(n_movable, size):
         frozen_dot += rows[draws[0], j] * theta[j]
-        frozen_squared += theta[j] * theta[j]
     for k in range(count):
         i = draws[k]
         following = draws[k + 1] if k + 1 < count else draws[0]
@@ -130,19 +129,20 @@ def fused_steps(
         push = -step * slope
         movable_dot = 0.0
         squared = 0.0
+        far = 0.0
         for j in range(n_movable):
             value = keep * theta[j] + push * rows[i, j]
             theta[j] = value
             squared += value * value
+            far += (value - origin[j]) * (value - origin[j])
             movable_dot += rows[following, j] * value
         frozen_dot = 0.0
-        frozen_squared = 0.0
         for j in range(n_movable, size):
             value = theta[j] + push * rows[i, j]
             theta[j] = value
-            frozen_squared += value * value
+            far += (value - origin[j]) * (value - origin[j])
             frozen_dot += rows[following, j] * value
-        own.travelled = max(own.travelled, np.sqrt(squared + frozen_squared))
+        own.travelled = max(own.travelled, np.sqrt(far))
         if k % AVERAGE_EVERY == 0:
             own.averaged += 1.0
             own.averaged_intercept += own.intercept
@@ -191,7 +191,7 @@ def _move(
 @kernel(reassociate=True)
 def general_steps(
     rows, outcomes, low_y, high_y, draws, slopes, intercepts, lower, upper, geometry,
-    theta, own, average, slope_sums, visits,
+    theta, own, origin, average, slope_sums, visits,
 ):  # fmt: skip
     """One step for each ``batch`` draws, for any support and inner step, in place."""
     size = theta.shape[0]
@@ -252,7 +252,7 @@ def general_steps(
             for j in range(n_movable):
                 gradient[j] += (1.0 + HOLDING_SHARE) * (budget - mean_distance) * hold[j]
         _first_distance(own, mean_norm, size)
-        _step_theta(theta, gradient, own)
+        _step_theta(theta, gradient, own, origin)
         _step_intercept(own, mean_slope, g.intercept)
         if boxed:
             _step_multiplier(own, budget - mean_distance)
@@ -265,7 +265,7 @@ def general_steps(
 
 
 @kernel(reassociate=True, inline=True)
-def _step_theta(theta, gradient, own):
+def _step_theta(theta, gradient, own, origin):
     """Step theta by the distance it has travelled over its summed squared gradients."""
     square = 0.0
     for j in range(theta.shape[0]):
@@ -275,7 +275,7 @@ def _step_theta(theta, gradient, own):
     far = 0.0
     for j in range(theta.shape[0]):
         theta[j] -= step * gradient[j]
-        far += theta[j] * theta[j]
+        far += (theta[j] - origin[j]) * (theta[j] - origin[j])
     own.travelled = max(own.travelled, np.sqrt(far))
 
 
@@ -290,7 +290,7 @@ def _step_multiplier(own, left):
 @kernel()
 def affine_steps(
     rows, outcomes, low_y, high_y, norms, draws, slopes, intercepts, lower, upper, geometry,
-    theta, numbers, product, average, slope_sums, visits,
+    theta, numbers, product, origin, average, slope_sums, visits,
 ):  # fmt: skip
     """Take one step for each ``batch`` draws: the update of DA-SGD, by the quickest way there is.
 
@@ -304,6 +304,8 @@ def affine_steps(
         The lines of the cost, the support of contexts, and the rest of the geometry.
     theta, numbers, product
         Where the product stands; updated in place.
+    origin
+        Parameters from which the distance travelled counts.
     average, slope_sums, visits
         Sums of policies, and of slopes and draws of each row; added to in place.
     """
@@ -312,10 +314,10 @@ def affine_steps(
     if g.boxed or g.batch > 1 or g.inner_steps > 0:
         general_steps(
             rows, outcomes, low_y, high_y, draws, slopes, intercepts, lower, upper, geometry,
-            theta, own, average, slope_sums, visits,
+            theta, own, origin, average, slope_sums, visits,
         )  # fmt: skip
     else:
         fused_steps(
             rows, outcomes, norms, draws, slopes, intercepts, geometry,
-            theta, own, average, slope_sums, visits,
+            theta, own, origin, average, slope_sums, visits,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, hstack
 from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
 from surefoot.ambiguity.moves import line_moves
 from surefoot.ambiguity.worst_case import open_ways, value_and_multipliers
+from surefoot.certificates import relative_gap
 from surefoot.typing import FloatArray, IntArray
 
 # The first program looks this many units of cost away from the constant order.
@@ -29,8 +30,9 @@ FIRST_REACH = 4.0
 GAINED, FAILURES, FARTHER = 0.1, 3, 4.0
 # An atom without mass leaves after so many rounds.
 KEPT_ROUNDS = 8
-
-
+# A policy found elsewhere is proved by so many rounds at most, to this share of the tolerance; the
+# adversary answers at these shares of the way from it to the program's own policy.
+PROVING_ROUNDS, PROVED_SHARE, PROVING_WAY = 60, 0.5, (0.3, 0.03)
 # Programs of up to so many numbers for each round are quicker than any other way to a proof.
 SMALL_PROGRAM = 30_000
 
@@ -136,17 +138,20 @@ class PlaneRun(ABC):
                 self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
         if value < self.value:
             self.best, self.value = policy, value
+        self.atoms = self._kept(masses).joined(answers)
+        return True
+
+    def _kept(self, masses: FloatArray) -> Any:
+        """Return the atoms that have mass, had some lately, or have not moved."""
         ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
         stays = self.atoms.prices == 0.0
-        kept = self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
-        self.atoms = kept.joined(answers)
-        return True
+        return self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
 
 
 class CuttingPlaneRun(PlaneRun):
-    """The run of one product."""
+    """The run of one product, from the constant order or from a policy."""
 
-    def __init__(self, form: WassersteinForm) -> None:
+    def __init__(self, form: WassersteinForm, policy: tuple[FloatArray, float] | None = None) -> None:
         super().__init__()
         self.form = form
         decision, slopes = form.constant_order()
@@ -161,6 +166,8 @@ class CuttingPlaneRun(PlaneRun):
         cost = form.mean_cost(decision - form.outcomes) - min(form.pieces.least, 0.0)
         self.reach = FIRST_REACH * (cost / form.pieces.steepest or 1.0)
         self.best = np.zeros(len(self.sizes)), decision if form.intercept else 0.0
+        if policy is not None:
+            self.best = policy[0] * self.sizes, float(policy[1] + self.centre @ policy[0])
         self.value, gammas = value_and_multipliers(form, *self._plain(self.best))
         self.atoms = self._answers(self._plain(self.best)[0], gammas, still=True)
 
@@ -239,3 +246,48 @@ class CuttingPlaneRun(PlaneRun):
         masses = np.where(gone, masses * atoms.prices, masses)
         policy = found.x[:s], float(found.x[s])
         return policy, float(found.fun), masses
+
+
+class ProvingRun(CuttingPlaneRun):
+    """Rounds that look for the adversary's best plan against a policy that is known to be good.
+
+    Nothing is gained from a better policy, so the program never looks less far; the adversary answers
+    near the policy, where its best plan lies.
+    """
+
+    def _round(self) -> bool:
+        solved = self._program()
+        if solved is None:
+            return False
+        policy, _, masses = solved
+        self.slopes = self._plan(masses)
+        self.atoms = self._kept(masses)
+        for share in PROVING_WAY:
+            tried = (
+                self.best[0] + share * (policy[0] - self.best[0]),
+                self.best[1] + share * (policy[1] - self.best[1]),
+            )
+            self.atoms = self.atoms.joined(self._judged(self._plain(tried))[1])
+        return True
+
+
+def proving_slopes(
+    form: WassersteinForm, policy: tuple[FloatArray, float], slopes: FloatArray, gap_tol: float
+) -> FloatArray | Plan:
+    """Return a plan that proves a policy as good as it is, or the slopes where they do already.
+
+    Large programs keep their slopes, too.
+    """
+    upper, lower = form.worst_value(*policy)[0], form.lower_bound(slopes)
+    if relative_gap(upper, lower, form.gap_floor) <= gap_tol or not small_program(form):
+        return slopes
+    best: FloatArray | Plan = slopes
+    run = ProvingRun(form, policy)
+    for _ in range(PROVING_ROUNDS):
+        run.run(np.zeros(1, dtype=np.int64))
+        bound = form.lower_bound(run.slopes)
+        if bound > lower:
+            best, lower = run.slopes, bound
+        if relative_gap(upper, lower, form.gap_floor) <= PROVED_SHARE * gap_tol:
+            break
+    return best

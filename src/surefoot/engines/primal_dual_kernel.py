@@ -17,9 +17,10 @@ from surefoot.engines.compiling import kernel
 
 # From this step size times price on, a step along the norm is implicit.
 STIFF_SHARE = 0.3
-# Order 1 with moving outcomes prices ||theta|| only above 1/kappa. The price sets in over this share of
-# that length, so that a policy that belongs on the border can stay there.
-SPHERE_WIDTH = 0.06
+# A price between none and the whole is found by so many steps of Newton's method, at most...
+SPHERE_STEPS = 50
+# ...and so closely: the square of the length over that of 1/kappa.
+SPHERE_TOL = 1e-13
 
 
 @kernel(fastmath=True)
@@ -50,7 +51,18 @@ def primal_dual_steps(
         mean_slope += settled
         decision = 0.0
         squared = 0.0
-        if largest_step * price < STIFF_SHARE:
+        if order == 1 and pull > 0.0:
+            for j in range(n_priced):
+                x = rows[i, j]
+                gradient[j] += settled * x
+                theta[j] -= primal_steps[j] * (gradient[j] + news * x)
+            price = _price_at_sphere(theta, primal_steps, n_priced, price, pull)
+            for j in range(n_priced):
+                value = theta[j] / (1.0 + primal_steps[j] * price)
+                theta[j] = value
+                squared += value * value
+                decision += rows[following, j] * value
+        elif largest_step * price < STIFF_SHARE:
             for j in range(n_priced):
                 x = rows[i, j]
                 gradient[j] += settled * x
@@ -82,13 +94,34 @@ def _price_and_shift(squared, mean_slope, up, down, rho, order, pull, spans_cons
     """Return rho C / N, the pull of the norm on theta, and the kink's shift (b - h) q / 4."""
     tiny = 1e-150
     if order == 1:
-        norm = np.sqrt(squared)
-        share = 1.0
-        if pull > 0.0:  # the price sets in at ||theta|| = 1/kappa, where it may take any share
-            share = min(1.0, max(0.0, 0.5 + (norm / pull - 1.0) / SPHERE_WIDTH))
-        return share * rho * max(up, down) / (norm + tiny), 0.0
+        return rho * max(up, down) / (np.sqrt(squared) + tiny), 0.0
     reach = np.sqrt(squared + pull)
     if spans_constant:
         return rho * np.sqrt(up * down) / (reach + tiny), 0.0
     constant = np.sqrt(max(up * down + (up - down) * mean_slope, min(up, down) ** 2))
     return rho * constant / (reach + tiny), (down - up) * rho * reach / (2.0 * constant)
+
+
+@kernel(inline=True)
+def _price_at_sphere(theta, primal_steps, n_priced, price, pull):
+    """Return the share of the price that is due for order 1 with moving outcomes.
+
+    ||theta|| has a price only above 1/kappa. A policy that the whole price would take below that, and
+    no price leaves above it, belongs on the border, where any share holds it.
+    """
+    due = 0.0
+    for _ in range(SPHERE_STEPS):
+        squared = 0.0
+        fall = 0.0
+        for j in range(n_priced):
+            shrunk = theta[j] / (1.0 + primal_steps[j] * due)
+            squared += shrunk * shrunk
+            fall += 2.0 * shrunk * shrunk * primal_steps[j] / (1.0 + primal_steps[j] * due)
+        over = squared / (pull * pull) - 1.0
+        if over <= SPHERE_TOL:
+            break
+        # The left side is convex and falls, so Newton's method climbs to the root from below.
+        due += over * pull * pull / fall
+        if due >= price:
+            return price
+    return due

@@ -197,7 +197,7 @@ def stream_steps(
     size = theta.shape[1]
     order, scale, scaled = np.zeros(size, np.int64), np.ones(size), np.zeros((1, size))
     lower, upper, params = np.zeros(size), np.zeros(size), np.zeros(size)
-    unused, one_outcome, norms = np.zeros(size), np.zeros(1), np.zeros(1)
+    unused, zero, one_outcome, norms = np.zeros(size), np.zeros(size), np.zeros(1), np.zeros(1)
     low_y, high_y = np.full(1, -np.inf), np.full(1, np.inf)
     slope_sums, visits, draws = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
     rule = rules[0]
@@ -233,7 +233,7 @@ def stream_steps(
             geometry[0].steepest = steepest[p]
             affine_steps(
                 scaled, one_outcome, low_y, high_y, norms, draws, slopes[p], intercepts[p],
-                lower, upper, geometry, params, numbers, p, unused, slope_sums, visits,
+                lower, upper, geometry, params, numbers, p, zero, unused, slope_sums, visits,
             )  # fmt: skip
             share = (1.0 + TAIL) / (time + TAIL) if rule.averaging > 0.0 else 1.0
             for k in range(size):
