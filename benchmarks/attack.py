@@ -7,17 +7,20 @@ true optimum, a certified gap below the true one, "converged" beside a true gap 
 non-convergence without a warning. Rounding of the programs is allowed for, nothing else.
 
     python -m benchmarks.attack              # the whole sweep, as in make attack
+    python -m benchmarks.attack --resume     # go on with a sweep that was interrupted
     python -m benchmarks.attack 200          # so many problems only; nothing is written
     python -m benchmarks.attack --only 17    # one problem, by its number, told at length
 """
 
 import argparse
+import csv
 import math
 import multiprocessing
 import os
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -40,11 +43,12 @@ GROUPS = (
     "own units, order 1", "own units, order 2",
 )  # fmt: skip
 GENERAL = "general engine"
-SAVE_EVERY = 40
-# One problem in so many goes to the general engine.
-GENERAL_SHARE = 40
-# A tenth of the steps that DASGD would take by itself, so that a sweep ends: its count is pessimistic.
-SOLVERS = (None, DASGD(max_steps=5_000_000), PrimalDual(), Exact())
+# One problem in so many goes to the general engine: a number that has no part in common with that of
+# groups and solvers, so that it meets all of them.
+GENERAL_SHARE, GENERAL_TURN = 9, 7
+SOLVERS = (None, DASGD(), PrimalDual(), Exact())
+# One line for each problem of a sweep, so that an interrupted one can go on.
+CASES_FILE = Path(".bench") / "attack.csv"
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Verdict:
 
 def group_of(number):
     """Return the group of a number."""
-    return GENERAL if number % GENERAL_SHARE == GENERAL_SHARE - 1 else GROUPS[number % len(GROUPS)]
+    return GENERAL if number % GENERAL_SHARE == GENERAL_TURN else GROUPS[number % len(GROUPS)]
 
 
 def draw_problem(number):
@@ -243,6 +247,30 @@ def table(verdicts):
     return header, lines
 
 
+def remember(verdict):
+    """Append a verdict to the file of cases."""
+    CASES_FILE.parent.mkdir(exist_ok=True)
+    line = [";".join(part) if isinstance(part, tuple) else part for part in astuple(verdict)]
+    with CASES_FILE.open("a", newline="") as file:
+        csv.writer(file).writerow(line)
+
+
+def remembered():
+    """Return the verdicts of the file of cases."""
+    if not CASES_FILE.exists():
+        return []
+    with CASES_FILE.open(newline="") as file:
+        return [
+            Verdict(
+                int(number), group, solver, traits, float(seconds), int(steps),
+                {"True": True, "False": False}.get(converged), float(true), float(certified),
+                tuple(violations.split(";")) if violations else (),
+            )
+            for number, group, solver, traits, seconds, steps, converged, true, certified, violations
+            in csv.reader(file)
+        ]  # fmt: skip
+
+
 def save(verdicts):
     """Write the table to results/attack.csv."""
     header, lines = table(verdicts)
@@ -255,30 +283,34 @@ def main(argv=None):
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", type=int)
+    parser.add_argument("--resume", action="store_true", help="keep what an interrupted sweep has done")
     parser.add_argument("--group", default="", help="only groups whose name has this in it")
     options = parser.parse_args(argv)
     if options.only is not None:
         print(judge(options.only))
         return
+    whole = options.cases >= CASES
+    verdicts = remembered() if whole and options.resume else []
+    if whole and not options.resume:
+        CASES_FILE.unlink(missing_ok=True)
+    done = {verdict.number for verdict in verdicts}
     numbers = [
         number
         for number in range(options.first, options.first + options.cases)
-        if options.group in group_of(number)
+        if options.group in group_of(number) and number not in done
     ]
-    verdicts = []
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         for verdict in pool.imap_unordered(judge, numbers, chunksize=4):
             verdicts.append(verdict)
             if verdict.violations or verdict.converged is False:
                 print(verdict, flush=True)
-            # An interrupted sweep leaves what it has.
-            if options.cases >= CASES and len(verdicts) % SAVE_EVERY == 0:
-                save(verdicts)
+            if whole:
+                remember(verdict)
     header, lines = table(verdicts)
     width = max(len(line[0]) for line in lines)
     for line in (header, *lines):
         print(f"{line[0]:{width}}", *(f"{part:>13}" for part in line[1:]))
-    if options.cases >= CASES:
+    if whole:
         save(verdicts)
     broken = sum(bool(v.violations) for v in verdicts if not math.isnan(v.true_gap))
     if broken:
