@@ -146,6 +146,7 @@ CASES = {
     "falling step": (WassersteinBall(0.3), True, StreamRules(step_rule=DECAYING_RULE, step_size=0.5)),
     "window": (WassersteinBall(0.3), True, StreamRules(window=12.0, radius_rows=2.0)),
     "longer window": (WassersteinBall(0.3), True, StreamRules(window=20.0)),
+    "long window": (WassersteinBall(0.3), True, StreamRules(window=50.0)),
 }
 IN_BOX = {"box", "box of order 1", "box for outcomes"}  # far values would lie outside
 

@@ -70,3 +70,14 @@ def test_a_window_follows_what_the_whole_past_hides():
     whole = OnlinePolicy(COST).decide_and_learn(X, y)[late]
     recent = OnlinePolicy(COST, drift=Window(100)).decide_and_learn(X, y)[late]
     assert psi(recent - y[late]).mean() < 0.5 * psi(whole - y[late]).mean()
+
+
+@pytest.mark.parametrize("rows", [16, 20, 30])
+def test_a_short_window_is_not_thrown_about(rows):
+    # Steps went by the farthest that the policy had ever been, and it went ever farther.
+    rng = rng_for(0, "online", "short window")
+    X = rng.normal(size=(3_000, 10))
+    y = 20.0 + X @ rng.normal(size=10) + rng.normal(size=3_000)
+    decided = OnlinePolicy(COST, drift=Window(rows)).decide_and_learn(X, y)
+    constant = np.quantile(y, 1.0 / 1.2)
+    assert psi(decided - y)[500:].mean() < 1.5 * psi(constant - y)[500:].mean()

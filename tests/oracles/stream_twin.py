@@ -19,6 +19,7 @@ from surefoot.engines.stream_kernels import (
     HELD_ROWS,
     SETTLED_ROWS,
     SETTLED_SQUARES,
+    SHORT_WINDOW,
     TAIL,
 )
 from surefoot.typing import BoolArray, FloatArray
@@ -137,15 +138,20 @@ def stream_update(stream: Stream, sample: Sample, form: WassersteinForm, rules: 
     state = replace(state, theta=state.theta / unit)
     share = (1.0 + TAIL) / (time + TAIL) if rules.averages else 1.0
     keep = 1.0 - 1.0 / rules.window if rules.window and rows > rules.window else 1.0
+    average = share * state.theta + (1.0 - share) * stream.average
+    travelled = state.travelled
+    if keep < 1.0 and rules.window < SHORT_WINDOW * len(average):
+        travelled = max(keep * travelled, float(np.linalg.norm(average * unit)))
     return replace(
         stream,
         state=replace(
             state,
+            travelled=travelled,
             squares=keep * state.squares,
             intercept_squares=keep * state.intercept_squares,
             multiplier_squares=keep * state.multiplier_squares,
         ),
-        average=share * state.theta + (1.0 - share) * stream.average,
+        average=average,
         average_intercept=share * state.intercept + (1.0 - share) * stream.average_intercept,
         rows=rows,
     )

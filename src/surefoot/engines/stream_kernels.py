@@ -45,6 +45,10 @@ CONSTANT_SHARE = 1e-12
 SETTLED_SQUARES = 1e200
 # Row t enters the average with weight (1 + TAIL) / (t + TAIL): the newest tenth or so counts.
 TAIL = 8.0
+# A window of fewer rows than this for each column throws the policy about, so it forgets how far the
+# policy once was, too, down to the size of its average. In longer ones the average lags behind a best
+# policy that turns, and what was travelled tells better how far that is.
+SHORT_WINDOW = 10.0
 
 
 @kernel(inline=True)
@@ -236,10 +240,12 @@ def stream_steps(
                 lower, upper, geometry, params, numbers, p, zero, unused, slope_sums, visits,
             )  # fmt: skip
             share = (1.0 + TAIL) / (time + TAIL) if rule.averaging > 0.0 else 1.0
+            squared = 0.0
             for k in range(size):
                 j = order[k]
                 theta[p, j] = params[k] / scale[k]
                 average[p, j] = share * theta[p, j] + (1.0 - share) * average[p, j]
+                squared += (average[p, j] * scale[k]) ** 2
             own.mean_intercept = share * own.intercept + (1.0 - share) * own.mean_intercept
             own.averaged = 0.0
             own.averaged_intercept = 0.0
@@ -248,6 +254,8 @@ def stream_steps(
                 own.squares *= keep
                 own.intercept_squares *= keep
                 own.multiplier_squares *= keep
+                if window < SHORT_WINDOW * size:
+                    own.travelled = max(keep * own.travelled, np.sqrt(squared))
 
 
 @kernel()
