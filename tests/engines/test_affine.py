@@ -14,12 +14,12 @@ from surefoot.engines.affine import (
     FreshPart,
     Lane,
     affine_adversary,
-    draw_rows,
     first_numbers,
     fresh_rows,
     in_units_of,
     multiplier_unit,
 )
+from surefoot.engines.affine_proof import draw_rows
 from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import Linear, LinearParameters

@@ -9,7 +9,7 @@ import pytest
 
 from surefoot.certificates import relative_gap
 from surefoot.costs import Pieces
-from surefoot.engines.affine import why_no_dual
+from surefoot.engines.affine_proof import why_no_dual
 from surefoot.engines.primal_dual import SMALLEST_PARAMETER, PrimalDualRun, policy_at
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from surefoot.engines.affine import draw_rows
+from surefoot.engines.affine_proof import draw_rows
 from surefoot.engines.row_draws import drawn_rows, generator_words, next_word
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from surefoot import DASGD, Box, Problem, WassersteinBall
 from surefoot.certificates import move_distances
-from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Pricing, Quadratic
+from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Pricing, Quadratic, TieredNewsvendor
 from surefoot.engines.autodiff import Autodiff
 from surefoot.engines.choice import resume_stream
 from surefoot.engines.engine import Options
@@ -32,7 +32,7 @@ from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import ELU, MLP, Linear, MaxAffine, Sigmoid
 from surefoot.problem import general_form
 from surefoot.sets import Budget, Simplex
-from surefoot.solvers import SGD, Adam
+from surefoot.solvers import SGD, Adam, ConvexProgram
 
 COST = Newsvendor(1.0, 0.2)
 QUICK = DASGD(max_steps=500, gap_tol=10.0)
@@ -153,6 +153,23 @@ def test_several_products_under_one_adversary_are_certified():
     assert value * (1 - 1e-6) <= solution.certificate.upper <= 1.01 * value
     assert solution.converged is bool(solution.certificate.gap <= 0.01)
     assert 0.9 * value <= solution.certificate.lower <= value
+
+
+TIERS = TieredNewsvendor(((0, 1.0), (1.0, 2.0)), 0.3)
+BOXED = WassersteinBall(0.1, support=Box(-9, 9), scale=False)
+
+
+@pytest.mark.parametrize("cost", [Newsvendor(1.0, 0.2), TIERS], ids=["two lines", "three lines"])
+@pytest.mark.parametrize("ball", [WassersteinBall(0.1), BOXED], ids=["free", "box"])
+def test_a_linear_policy_with_a_piecewise_linear_cost_keeps_its_proof(cost, ball):
+    problem = Problem(cost, Linear(), Empirical(*data()), ball)
+    solution = solve(problem, max_steps=3_000, optimizer=Adam())
+    best = ConvexProgram().solve(problem).certificate.upper
+    assert solution.certificate.kind != "estimate"
+    assert 0.99 * best <= solution.certificate.lower <= best * (1 + 1e-6)
+    assert solution.certificate.upper >= best * (1 - 1e-6)
+    assert solution.converged is bool(solution.certificate.gap <= 0.01)
+    assert "certified gap" in solution.status
 
 
 def test_the_worst_case_grows_with_the_radius(path):

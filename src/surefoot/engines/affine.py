@@ -20,9 +20,16 @@ from surefoot.ambiguity import Adversary, AffineForm, Geometry, JointForm, Plan,
 from surefoot.certificates import Certificate, certify, relative_gap
 from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS, affine_steps
+from surefoot.engines.affine_proof import (
+    FIRST_PASSES,
+    FIRST_STEPS,
+    Proof,
+    draw_rows,
+    provable,
+    why_no_dual,
+)
 from surefoot.engines.arrangement import Arrangement
 from surefoot.engines.canonical import lopsided
-from surefoot.engines.cutting_planes import CuttingPlaneRun, small_program
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.open_set import open_steps
 from surefoot.engines.primal_dual import PrimalDualRun
@@ -35,9 +42,9 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Most steps where the user sets none.
 AFFINE_STEPS = 50_000_000
-# The first look comes after this many passes over the rows, and at least so many steps; blocks double,
-# so that the newest, over which policies are averaged, outweighs all before it together.
-FIRST_PASSES, FIRST_STEPS, FIRST_FRESH_STEPS, GROWTH = 2, 2_000, 2_048, 2
+# Blocks double, so that the newest, over which policies are averaged, outweighs all before it together;
+# the first of fresh draws has so many steps.
+FIRST_FRESH_STEPS, GROWTH = 2_048, 2
 # A run on rows stops at this share of the tolerance.
 TARGET_SHARE = 0.5
 # The rows that judge a nominal without rows: at least so many, more for many columns, but no more
@@ -86,17 +93,6 @@ class Seen(NamedTuple):
     policy: Policy
     slopes: FloatArray | Plan
     arranged: Policy | None = None
-
-
-def why_no_dual(form: AffineForm) -> str | None:
-    """Return why the primal-dual method cannot treat a form, or None."""
-    if not isinstance(form, WassersteinForm):
-        return f"it needs a Wasserstein ball, got {type(form).__name__}"
-    if form.boxed:
-        return "it needs a free support"
-    if form.pieces.smoothing > 0.0:
-        return "it needs an unsmoothed cost: set smoothing=0"
-    return None if form.pieces.two else "it needs a cost of two lines that meet at zero"
 
 
 def first_numbers(form: AffineForm, rows: FloatArray) -> Any:
@@ -154,8 +150,7 @@ class Lane:
         self.arranged: Policy | None = None
         self.restarted_at: FloatArray | None = None
         self.restarted_from, self.shorter = math.inf, True
-        self.behind: CuttingPlaneRun | PrimalDualRun | None = None
-        self.least, self.rng = self.upper, rng_for(0, "proof")
+        self.proof: Proof | None = None
 
     @cached_property
     def rows(self) -> FloatArray:
@@ -232,28 +227,16 @@ class Lane:
 
         Its policy is never handed out.
         """
-        if self.options.rough or not self.whole or not self._provable():
+        if self.options.rough or not self.whole or not provable(self.form):
             return
-        form, target = self.form, PROOF_SHARE * self.options.gap_tol
-        assert isinstance(form, WassersteinForm)  # or there is no such run
-        if self.behind is None:
-            dual = why_no_dual(form) is None
-            self.behind = PrimalDualRun.start(form) if dual else CuttingPlaneRun(form)
-        rounds = max(FIRST_PASSES * len(form.outcomes), FIRST_STEPS)
+        assert isinstance(self.form, WassersteinForm)  # or nothing were provable
+        self.proof = self.proof or Proof(self.form)
+        target = PROOF_SHARE * self.options.gap_tol
         for _ in range(PROOF_ROUNDS):
             done = self.gap <= TARGET_SHARE * self.options.gap_tol
-            if done or relative_gap(self.least, self.lower, form.gap_floor) <= target:
+            if done or self.proof.gap(self.lower) <= target:
                 break
-            if isinstance(self.behind, PrimalDualRun):
-                self.behind.run(draw_rows(form.weights, self.rng, rounds))
-            else:
-                self.behind.run(np.zeros(1, dtype=np.int64))
-            self.least = min(self.least, form.worst_value(*self.behind.policy())[0])
-            self.take_slopes(self.behind.slopes)
-
-    def _provable(self) -> bool:
-        """Whether another run is quick enough to prove a bound."""
-        return why_no_dual(self.form) is None or small_program(self.form)
+            self.take_slopes(self.proof.go_on())
 
     def take_slopes(self, slopes: FloatArray | Plan) -> None:
         """Keep slopes that prove more than the best so far."""
@@ -477,15 +460,6 @@ def multiplier_unit(form: AffineForm | JointForm) -> float:
     """Return one unit of the multiplier of a form, in the user's units of cost and transport."""
     order = form.order if isinstance(form, WassersteinForm | JointForm) else 0
     return form.value_unit / form.column_unit**order
-
-
-def draw_rows(weights: FloatArray, rng: np.random.Generator, count: int) -> IntArray:
-    """Return so many row numbers: shuffled passes, or draws by weight if weights are unequal."""
-    n = len(weights)
-    if np.ptp(weights) <= 1e-12 * weights[0]:
-        passes = np.tile(np.arange(n), (math.ceil(count / n), 1))
-        return np.asarray(rng.permuted(passes, axis=1).reshape(-1)[:count])
-    return rng.choice(n, size=count, p=weights)
 
 
 class FreshPart(Part):

@@ -20,6 +20,7 @@ from surefoot.certificates import (
     growth_power,
     move_distances,
 )
+from surefoot.engines.affine_proof import affine_certificate
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.joint import joint_certificate
 from surefoot.engines.multiplier_search import (
@@ -38,8 +39,9 @@ from surefoot.engines.multiplier_search import (
 )
 from surefoot.engines.optimizers import SGD, Adam
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
+from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters, PolicyParameters
-from surefoot.problem import GeneralForm, Problem, general_form, why_not_joint
+from surefoot.problem import GeneralForm, Problem, general_form, why_not_affine, why_not_joint
 from surefoot.random import rng_for
 from surefoot.tracing import keep_compiled, load_jax
 from surefoot.typing import BoolArray, FloatArray
@@ -608,12 +610,8 @@ class Autodiff(Engine):
         certificate = certify_general(
             form, trained, auxiliary, moved, steepness, self.atoms(judged, number)
         )
-        asked = self.problems[number] if self.problems else None
-        exact = asked is not None and why_not_joint(asked) is None
-        if asked is not None and exact and isinstance(parameters, LinearParameters):
-            least = form.cost.floor(form.outcomes.shape[1])
-            target = None if self.options.rough else PROOF_SHARE * self.options.gap_tol
-            certificate, remarks = joint_certificate(asked, parameters, least, target), []
+        proved = self._proved(number, parameters)
+        certificate, remarks = (certificate, remarks) if proved is None else (proved, [])
         return Answer(
             parameters=parameters,
             multiplier=moved.multiplier,
@@ -621,6 +619,19 @@ class Autodiff(Engine):
             steps=steps,
             remark=" ".join(remarks),
         )
+
+    def _proved(self, number: int, parameters: Parameters) -> Certificate | None:
+        """Return a certificate of a linear policy whose worst case is known exactly, or None."""
+        asked = self.problems[number] if self.problems else None
+        if asked is None or not isinstance(parameters, LinearParameters):
+            return None
+        target = PROOF_SHARE * self.options.gap_tol
+        if why_not_joint(asked) is None:
+            least = self.forms[number].cost.floor(asked.nominal.n_products)
+            return joint_certificate(asked, parameters, least, target)
+        if why_not_affine(asked) is None and isinstance(asked.nominal, Empirical):
+            return affine_certificate(asked, parameters, target)
+        return None
 
     def split(self, trained: Any, number: int) -> tuple[Any, FloatArray]:
         """Return one problem's parameters, and the cost's own variables in the user's units."""

@@ -49,7 +49,7 @@ class DASGD(Solver):
     optimizer
         How the autodiff engine steps: ``Adam(...)``, ``SGD(...)`` or any gradient transformation of
         optax. None: distance over gradients for linear policies, ``Adam()`` for the others. Given
-        one, affine problems run in the autodiff engine, too, and lose the proof.
+        one, affine problems run in the autodiff engine, too, and are certified as ever.
     callback
         Called with a ``Progress`` after every check.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
-from surefoot.engines.affine import why_no_dual
+from surefoot.engines.affine_proof import why_no_dual
 from surefoot.engines.primal_dual import PrimalDualRun, policy_at
 from surefoot.io import register
 from surefoot.problem import Problem, affine_forms

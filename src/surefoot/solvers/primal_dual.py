@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
-from surefoot.engines.affine import AFFINE_STEPS, why_no_dual
+from surefoot.engines.affine import AFFINE_STEPS
+from surefoot.engines.affine_proof import why_no_dual
 from surefoot.engines.engine import Parameters
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.io import register
