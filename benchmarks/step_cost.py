@@ -16,7 +16,7 @@ from benchmarks.common import BACKORDER, HOLDING, RESULTS, machine, write_csv
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
-from surefoot.engines.affine import Lane
+from surefoot.engines.affine_lane import Lane
 from surefoot.engines.engine import Options
 from surefoot.engines.literal_kernel import literal_steps
 from surefoot.engines.primal_dual import PrimalDualRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.ambiguity import WassersteinForm
-from surefoot.engines.affine import Lane
+from surefoot.engines.affine_lane import Lane
 from surefoot.engines.engine import Options
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.estimators.radius_rules import transport_forms

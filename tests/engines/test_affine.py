@@ -9,16 +9,10 @@ import pytest
 
 from surefoot import DASGD, Box, Problem, WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Newsvendor, Pieces
-from surefoot.engines.affine import (
-    Affine,
-    FreshPart,
-    Lane,
-    affine_adversary,
-    first_numbers,
-    fresh_rows,
-    in_units_of,
-    multiplier_unit,
-)
+from surefoot.engines.affine import Affine
+from surefoot.engines.affine_adversary import affine_adversary, multiplier_unit
+from surefoot.engines.affine_lane import Lane, first_numbers
+from surefoot.engines.affine_parts import FreshPart, fresh_rows, in_units_of
 from surefoot.engines.affine_proof import draw_rows
 from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical, Gaussian

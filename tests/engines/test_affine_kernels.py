@@ -11,7 +11,6 @@ from numba import njit
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity.moves import best_moves
 from surefoot.costs import Newsvendor, Pieces
-from surefoot.engines.affine import RESTART_LOOKS, SHORTER, Lane, Seen, geometry_record
 from surefoot.engines.affine_kernels import (
     AVERAGE_EVERY,
     GEOMETRY,
@@ -23,6 +22,7 @@ from surefoot.engines.affine_kernels import (
     affine_steps,
     general_steps,
 )
+from surefoot.engines.affine_lane import RESTART_LOOKS, SHORTER, Lane, Seen, geometry_record
 from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear

@@ -7,7 +7,7 @@ import pytest
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Quadratic
-from surefoot.engines.affine import Lane
+from surefoot.engines.affine_lane import Lane
 from surefoot.engines.autodiff import Autodiff
 from surefoot.engines.autodiff_steps import StepMethod, compiled_update, move_sample
 from surefoot.engines.engine import Options

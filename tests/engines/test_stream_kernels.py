@@ -8,8 +8,8 @@ from numba import njit
 
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces
-from surefoot.engines.affine import Lane, geometry_record
 from surefoot.engines.affine_kernels import NUMBERS
+from surefoot.engines.affine_lane import Lane, geometry_record
 from surefoot.engines.engine import Options
 from surefoot.engines.stream import column_records, support_of
 from surefoot.engines.stream_kernels import (

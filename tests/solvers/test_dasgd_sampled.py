@@ -12,8 +12,9 @@ from scipy.optimize import minimize
 from surefoot import DASGD, Box, Exact, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.datasets import synthetic
-from surefoot.engines import affine
-from surefoot.engines.affine import Affine, Lane, Seen
+from surefoot.engines import affine_parts
+from surefoot.engines.affine import Affine
+from surefoot.engines.affine_lane import Lane, Seen
 from surefoot.engines.engine import Options
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import (
@@ -58,7 +59,7 @@ def judged_by(monkeypatch):
     """Return what sets the number of rows that judge problems of so many columns."""
 
     def limit(rows, columns):
-        monkeypatch.setattr(affine, "JUDGING_NUMBERS", rows * columns)
+        monkeypatch.setattr(affine_parts, "JUDGING_NUMBERS", rows * columns)
 
     return limit
 
@@ -292,7 +293,7 @@ class Counting(Nominal):
 
 
 def test_rows_are_drawn_once_and_in_chunks_of_one_size(monkeypatch, judged_by):
-    monkeypatch.setattr(affine, "CHUNK_NUMBERS", 3 * 1_000)
+    monkeypatch.setattr(affine_parts, "CHUNK_NUMBERS", 3 * 1_000)
     judged_by(3_000, columns=3)
     nominal = Counting()
     with pytest.warns(ConvergenceWarning, match="^DASGD ran out of steps .* raise max_steps"):
@@ -310,7 +311,7 @@ def test_the_policy_is_the_average_over_the_newest_block(monkeypatch):
     problem = question(correlated(3))
     with pytest.warns(ConvergenceWarning):
         whole = solve(problem, gap_tol=1e-9, max_steps=4_096)
-    monkeypatch.setattr(affine, "CHUNK_NUMBERS", 3 * 512)
+    monkeypatch.setattr(affine_parts, "CHUNK_NUMBERS", 3 * 512)
     with pytest.warns(ConvergenceWarning):
         parts = solve(problem, gap_tol=1e-9, max_steps=4_096)
     np.testing.assert_allclose(parts.parameters.theta, whole.parameters.theta, rtol=1e-9)

@@ -7,8 +7,8 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinForm
 from surefoot.costs import ConvexPiecewiseCost
-from surefoot.engines.affine import first_numbers
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS
+from surefoot.engines.affine_lane import first_numbers
 from surefoot.engines.arrangement import Arrangement
 from surefoot.engines.stream import RESTART_ROWS, Stream, StreamOptions, check_columns, without_outliers
 from surefoot.engines.stream_kernels import SETTLED_ROWS, decide_rows, stream_steps

@@ -10,7 +10,7 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Pieces
-from surefoot.engines.affine import TARGET_SHARE
+from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.affine_proof import FIRST_PASSES, FIRST_STEPS
 from surefoot.engines.many_kernel import LOOK, MOST_LOOKS, REPLY, REQUEST, solve_packed
 from surefoot.nominals import Empirical

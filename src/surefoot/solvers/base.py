@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.certificates import Certificate, certify
-from surefoot.engines.affine import multiplier_unit
+from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError, warn_user
 from surefoot.nominals import Empirical

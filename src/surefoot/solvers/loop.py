@@ -13,7 +13,7 @@ import numpy as np
 
 from surefoot.ambiguity import AffineForm, JointForm
 from surefoot.certificates import relative_gap
-from surefoot.engines.affine import TARGET_SHARE
+from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.affine_proof import FIRST_PASSES, FIRST_STEPS, draw_rows
 from surefoot.solvers.base import Callback, ProductAnswer, Progress
 from surefoot.typing import FloatArray, IntArray

@@ -1,0 +1,75 @@
+"""The worst distribution for an affine policy, product by product, in the user's units."""
+
+import numpy as np
+
+from surefoot.ambiguity import Adversary, AffineForm, JointForm, WassersteinForm
+from surefoot.costs import ConvexPiecewiseCost
+from surefoot.nominals import Empirical
+from surefoot.policies import LinearParameters
+from surefoot.problem import Problem, affine_forms, form_policies
+from surefoot.typing import FloatArray
+
+
+def multiplier_unit(form: AffineForm | JointForm) -> float:
+    """Return one unit of the multiplier of a form, in the user's units of cost and transport."""
+    order = form.order if isinstance(form, WassersteinForm | JointForm) else 0
+    return form.value_unit / form.column_unit**order
+
+
+def affine_adversary(problem: Problem, parameters: LinearParameters) -> Adversary:
+    """Return the worst distribution for each product's own adversary, in the user's units."""
+    nominal = problem.nominal
+    assert isinstance(nominal, Empirical)  # a problem around rows
+    forms = affine_forms(problem, merge=False)
+    policies = form_policies(forms, parameters)
+    parts = [form.adversary(*policy) for form, policy in zip(forms, policies, strict=True)]
+    features = problem.policy.transform(nominal.contexts)
+    # Moves are added to the user's own numbers, so that what stays still stays to the last bit.
+    contexts = [
+        features[part.rows] + (part.contexts - form.contexts[part.rows]) * form.scale
+        for part, form in zip(parts, forms, strict=True)
+    ]
+    outcomes = [
+        nominal.outcomes[part.rows, j] + (part.outcomes - form.outcomes[part.rows]) * form.outcome_unit
+        for j, (part, form) in enumerate(zip(parts, forms, strict=True))
+    ]
+    orders = [form.order if isinstance(form, WassersteinForm) else 0 for form in forms]
+    lengths = [form.column_unit**order for form, order in zip(forms, orders, strict=True)]
+    offsets = problem.policy.inputs(nominal.contexts, nominal.offsets)[:, features.shape[1] :]
+    cost = sum(
+        _cost_of_atoms(problem, j, part, contexts[j], outcomes[j], parameters, offsets)
+        for j, part in enumerate(parts)
+    )
+    return Adversary(
+        value=sum((p.value + f.unavoidable) * f.value_unit for p, f in zip(parts, forms, strict=True)),
+        expected_cost=float(cost),
+        multiplier=np.array(
+            [float(p.multiplier[0]) * multiplier_unit(f) for p, f in zip(parts, forms, strict=True)]
+        ),
+        transport_cost=np.array(
+            [float(p.transport_cost[0]) * u for p, u in zip(parts, lengths, strict=True)]
+        ),
+        rows=np.concatenate([part.rows for part in parts]),
+        products=np.repeat(np.arange(len(parts)), [len(part.rows) for part in parts]),
+        contexts=np.vstack(contexts),
+        outcomes=np.concatenate(outcomes),
+        weights=np.concatenate([part.weights for part in parts]),
+        distances=np.concatenate([p.distances * u for p, u in zip(parts, lengths, strict=True)]),
+    )
+
+
+def _cost_of_atoms(
+    problem: Problem, product: int, part: Adversary, contexts: FloatArray, outcomes: FloatArray,
+    parameters: LinearParameters, offsets: FloatArray,
+) -> float:  # fmt: skip
+    """Return what a product's atoms cost under the policy as it decides, limits and all."""
+    decisions = contexts @ parameters.theta[:, product] + parameters.intercept[product]
+    if offsets.shape[1]:
+        decisions = decisions + offsets[part.rows, product]
+    limits = problem.policy.decisions
+    if limits is not None:
+        whole = np.tile(decisions[:, None], (1, parameters.theta.shape[1]))
+        decisions = limits.map_into(whole)[:, product]
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or this engine would not have been chosen
+    pieces = problem.cost.pieces(parameters.theta.shape[1])[product]
+    return float(part.weights @ pieces.evaluate(decisions - outcomes))
