@@ -9,6 +9,7 @@ import typer
 from surefoot.cli.arguments import (
     AsJson,
     Backorder,
+    BackorderColumn,
     By,
     Categories,
     Cost,
@@ -19,6 +20,7 @@ from surefoot.cli.arguments import (
     Gaps,
     Goodwill,
     Holding,
+    HoldingColumn,
     Ignore,
     Model,
     Outcome,
@@ -31,7 +33,7 @@ from surefoot.cli.arguments import (
     Time,
 )
 from surefoot.cli.economics import Economics
-from surefoot.cli.options import Judging, Learning, Roles, Stream
+from surefoot.cli.options import CostColumns, Judging, Learning, Roles, Stream
 from surefoot.cli.parsing import Command, amount
 from surefoot.version import __version__
 
@@ -86,6 +88,8 @@ def fit(
     time: Time = None,
     backorder: Backorder = None,
     holding: Holding = None,
+    backorder_column: BackorderColumn = None,
+    holding_column: HoldingColumn = None,
     price: Price = None,
     cost: Cost = None,
     salvage: Salvage = None,
@@ -120,11 +124,19 @@ def fit(
     roles = Roles(
         outcome=outcome, time=time, categories=categories or (), ignore=ignore or (), by=by or ()
     )
-    economics.costs()  # a mistake that needs no data is found before anything slow is loaded
+    columns = CostColumns(backorder=backorder_column, holding=holding_column)
+    if not columns.given:
+        economics.costs()  # a mistake that needs no data is found before anything slow is loaded
     reading = _reading(
         encoding=encoding, separator=separator, decimal=decimal, dates=dates, sheet=sheet, gaps=gaps,
         skip_totals=skip_totals,
     )  # fmt: skip
+    if columns.given:
+        _load("cost_columns").fit(
+            data, out, roles=roles, economics=economics, columns=columns, radius=radius, seed=seed,
+            reading=reading, report=report, screen=_screen(as_json),
+        )  # fmt: skip
+        return
     _load("fit").run(
         data, out, roles=roles, economics=economics, radius=radius, seed=seed, reading=reading,
         report=report, command=context.obj or (), screen=_screen(as_json),

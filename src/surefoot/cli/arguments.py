@@ -34,6 +34,14 @@ Holding = Annotated[
     float | None,
     typer.Option(parser=amount, help="Cost of a unit left over.", rich_help_panel=_MONEY, metavar="H"),
 ]
+BackorderColumn = Annotated[
+    str | None,
+    typer.Option(help="Column with that cost, row by row.", rich_help_panel=_MONEY, metavar="COLUMN"),
+]
+HoldingColumn = Annotated[
+    str | None,
+    typer.Option(help="Column with that cost, row by row.", rich_help_panel=_MONEY, metavar="COLUMN"),
+]
 Price = Annotated[
     float | None,
     typer.Option(parser=amount, help="What a unit sells for.", rich_help_panel=_MONEY, metavar="P"),

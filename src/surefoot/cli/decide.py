@@ -73,8 +73,12 @@ def _policy(
         policies, needed = panel.load(model)
         columns, decide = policies.columns, partial(panel.orders, policies, screen=screen)
         return decide, needed, columns.outcome, columns.by
-    policy, about = load_model(model)
+    policy, about = load_model(model, by_row=True)
     outcome = about.outcome if about is not None else None
+    if about is not None and about.cost_columns:
+        # Not at the top: in most models all rows cost the same.
+        by_row = importlib.import_module("surefoot.cli.cost_columns")
+        return partial(by_row.orders, policy, about), by_row.needed(about), outcome, ()
     return policy.predict, needed_columns(policy, about, model), outcome, ()
 
 

@@ -30,7 +30,11 @@ def run(
         panel = importlib.import_module("surefoot.cli.panel")
         panel.evaluate(model, data, outcome=outcome, reading=reading, screen=screen)
         return
-    policy, about = load_model(model)
+    policy, about = load_model(model, by_row=True)
+    if about is not None and about.cost_columns:
+        by_row = importlib.import_module("surefoot.cli.cost_columns")
+        by_row.evaluate(model, policy, about, data, outcome, reading, screen)
+        return
     cost = robust_part(policy).problem_.cost
     if not isinstance(cost, Newsvendor) or robust_part(policy).n_outcomes != 1:
         raise InvalidInputError(

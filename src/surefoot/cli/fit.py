@@ -48,7 +48,7 @@ def run(
 ) -> None:
     """Read, fit, save, and say what was done; with ``report``, write that as a page, too."""
     backorder, holding = economics.costs()
-    chosen = _radius(radius)
+    chosen = chosen_radius(radius)
     check_integer("--seed", seed, at_least=0)
     # Not at the top: most fits are of one policy, and panels load much.
     panel = importlib.import_module("surefoot.cli.panel") if roles.by else None
@@ -72,7 +72,7 @@ def run(
     show_table(screen, table)
     screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
     screen.say(economics.sentence())
-    frozen = [name for name in X.columns if _is_flag(X[name])]
+    frozen = [name for name in X.columns if is_flag(X[name])]
     policy = PreparedPolicy(
         RobustNewsvendor(backorder, holding, radius=chosen, frozen=frozen, random_state=seed)
     )
@@ -140,7 +140,8 @@ def _refuse_two_roles(*groups: dict[str, Sequence[str]]) -> None:
                 seen[name] = option
 
 
-def _radius(text: str) -> float | str:
+def chosen_radius(text: str) -> float | str:
+    """Return the radius that an option says: "auto", or a number."""
     if text == "auto":
         return text
     try:
@@ -152,7 +153,7 @@ def _radius(text: str) -> float | str:
     return radius
 
 
-def _is_flag(column: pl.Series) -> bool:
+def is_flag(column: pl.Series) -> bool:
     """Whether a column of numbers holds 0 and 1 alone: an adversary leaves it as it is."""
     return column.dtype == pl.Float64 and bool(column.drop_nulls().is_in([0.0, 1.0]).all())
 

@@ -37,6 +37,8 @@ class ModelTable:
         By column: how far the order moves on average if the value of another row is put in.
     fingerprint
         Of the rows learned from, by which a report knows them again; empty in older files.
+    cost_columns
+        Columns with the costs of each row, by "backorder" and "holding"; empty where costs are numbers.
     stated
         What is stated about new rows, as ``stated_of`` writes it; empty where nothing is.
     """
@@ -54,6 +56,7 @@ class ModelTable:
     effects: dict[str, float]
     fingerprint: str = ""
     stated: dict[str, Any] = field(default_factory=dict)
+    cost_columns: dict[str, str] = field(default_factory=dict)
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -91,19 +94,22 @@ def is_panel(path: Path) -> bool:
         return False  # whoever reads it says what is wrong
 
 
-def load_model(path: Path) -> tuple[Any, ModelTable | None]:
-    """Return the fitted model of a file, and its table; a model saved from Python has none."""
+def load_model(path: Path, *, by_row: bool = False) -> tuple[Any, ModelTable | None]:
+    """Return the fitted model of a file, and its table; a model saved from Python has none.
+
+    ``by_row`` says that the caller can ask for costs of each row.
+    """
     if is_panel(path):
         raise InvalidInputError(
             f"{path} must be one model, got a policy for each of many series: take decide or evaluate."
         )
     model = load(path)
-    if hasattr(robust_part(model), "levels_"):
+    section = read_archive(path)[0].get(_SECTION)
+    if hasattr(robust_part(model), "levels_") and not (by_row and section is not None):
         raise InvalidInputError(
             f"{path} must be a model with one pair of costs, got one that learned from costs of each "
-            "row: decide from Python, where surefoot.load(...).predict takes them."
+            "row: take decide or evaluate if surefoot fit made it, and surefoot.load in Python if not."
         )
-    section = read_archive(path)[0].get(_SECTION)
     if section is None:
         return model, None
     try:

@@ -31,6 +31,20 @@ class Roles:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CostColumns:
+    """Columns with the costs of a unit in each row; None where all rows share a number."""
+
+    backorder: str | None = None
+    holding: str | None = None
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The columns that were named, by what they cost."""
+        columns = {"backorder": self.backorder, "holding": self.holding}
+        return {cost: name for cost, name in columns.items() if name is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judging:
     """How ``compare`` splits rows: into folds, or into windows in order of time; all rows or some."""
 

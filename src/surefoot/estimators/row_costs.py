@@ -72,6 +72,16 @@ class RowCosts:
             return masses
         return np.asarray(masses * stakes * (masses.sum() / float(masses @ stakes)))
 
+    def best_constant(self, outcomes: FloatArray) -> float:
+        """Return the constant decision of least cost, the smallest if there are several.
+
+        >>> RowCosts.of([1.0, 1.0, 9.0], 1.0, (None, None), 3).best_constant(np.array([1.0, 2.0, 5.0]))
+        5.0
+        """
+        order = np.argsort(outcomes, kind="stable")
+        reached = np.cumsum(self.stakes[order]) >= self.backorder.sum() * (1.0 - SAME)
+        return float(outcomes[order][int(np.argmax(reached))])
+
     def mean(self, decisions: FloatArray, outcomes: FloatArray, weights: FloatArray) -> float:
         """Return the mean cost of decisions; weights sum to one."""
         short = np.maximum(outcomes - decisions, 0.0)

@@ -115,28 +115,27 @@ class TableFile:
         require_columns(self.name, [column.name for column in self.columns], [name])
         return next(column for column in self.columns if column.name == name)
 
-    def outcomes(self, name: str) -> FloatArray:
+    def outcomes(self, name: str, what: str = "The outcome") -> FloatArray:
         """Return a column of numbers without gaps; name the first cell that is none."""
         column = self.column(name)
         if column.kind not in (NUMBER, IGNORED):
             raise InvalidInputError(
-                f"The outcome must be a column of numbers, got {name!r}, a {column.kind} "
-                f"({column.why})."
+                f"{what} must be a column of numbers, got {name!r}, a {column.kind} ({column.why})."
             )
-        values = self.frame[name] if column.kind == NUMBER else self._constant(column)
+        values = self.frame[name] if column.kind == NUMBER else self._constant(column, what)
         if values.null_count():
             row = int(values.is_null().arg_max() or 0)
             raise InvalidInputError(
-                f"The outcome must have a number in every row, got a gap in {self.place(row)}, column "
+                f"{what} must have a number in every row, got a gap in {self.place(row)}, column "
                 f"{name!r}."
             )
         return values.to_numpy().astype(np.float64)
 
-    def _constant(self, column: FileColumn) -> pl.Series:
+    def _constant(self, column: FileColumn, what: str) -> pl.Series:
         values = self.cells[column.name].cast(pl.Float64, strict=False)
         if values.null_count() == len(values):
             raise InvalidInputError(
-                f"The outcome must be a column of numbers, got {column.name!r}: {column.why}."
+                f"{what} must be a column of numbers, got {column.name!r}: {column.why}."
             )
         return values
 
