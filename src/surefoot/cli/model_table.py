@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surefoot.estimators import load
 from surefoot.estimators.guarantees import Guarantee
+from surefoot.estimators.loading import from_parts
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, ModelFileError
 from surefoot.io import FileColumn, read_archive, write_archive
@@ -103,8 +103,8 @@ def load_model(path: Path, *, by_row: bool = False) -> tuple[Any, ModelTable | N
         raise InvalidInputError(
             f"{path} must be one model, got a policy for each of many series: take decide or evaluate."
         )
-    model = load(path)
-    section = read_archive(path)[0].get(_SECTION)
+    header, arrays = read_archive(path)
+    model, section = from_parts(path, header, arrays), header.get(_SECTION)
     if hasattr(robust_part(model), "levels_") and not (by_row and section is not None):
         raise InvalidInputError(
             f"{path} must be a model with one pair of costs, got one that learned from costs of each "

@@ -32,7 +32,13 @@ def load(path: str | Path) -> RobustEstimator | PreparedPolicy:
     >>> bool((surefoot.load(path).predict(data.X) == model.predict(data.X)).all())
     True
     """
-    header, arrays = read_model(path)
+    return from_parts(path, *read_model(path))
+
+
+def from_parts(
+    path: str | Path, header: dict[str, Any], arrays: dict[str, Any]
+) -> RobustEstimator | PreparedPolicy:
+    """Return the fitted estimator of a model file that was read already."""
     if header.get("estimator") != PreparedPolicy.__name__:
         return _fitted(path, header, arrays)
     try:
