@@ -22,6 +22,7 @@ from surefoot.estimators.row_costs import (
 from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
+from surefoot.online import OnlinePolicy
 from surefoot.solvers import PrimalDual
 from tests.io.forging import edit
 
@@ -335,6 +336,8 @@ def test_what_each_level_has_is_asked_of_it(tmp_path):
             ask()
     with pytest.raises(InvalidInputError, match="partial_fit must have one policy to go on from"):
         model.partial_fit(X, y)
+    with pytest.raises(InvalidInputError, match="model must have one policy to go on from"):
+        OnlinePolicy.from_model(model)
     assert not list(tmp_path.iterdir())
     plain = model.fit(X, y)
     assert not hasattr(plain, "levels_")

@@ -156,6 +156,11 @@ class OnlinePolicy:
         True
         """
         check_instance("model", model, RobustEstimator, "a fitted RobustPolicy or RobustNewsvendor")
+        if hasattr(model, "levels_"):
+            raise InvalidInputError(
+                "model must have one policy to go on from, got one for each cost ratio: take one of "
+                "levels_."
+            )
         if not hasattr(model, "parameters_"):
             raise InvalidInputError(f"model must be fitted, got {model!r} before fit.")
         window = 0.0 if drift is None else float(drift.window)
