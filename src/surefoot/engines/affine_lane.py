@@ -23,7 +23,7 @@ from surefoot.typing import FloatArray, IntArray
 TARGET_SHARE = 0.5
 # After so many looks a run that is not done begins each block at its best policy, with steps of the
 # first share of the distance that the last block went. A block that gained less than the last share of
-# the gap went the wrong way: the next one begins with the second share.
+# the gap went the wrong way: the next one begins with the second, and with its powers if that is in vain.
 RESTART_LOOKS, SHORTER, LONGER, LEAST_GAIN = 3, 0.1, 3.0, 0.2
 # Where a run's own slopes prove too little after so many looks, so many rounds of cutting planes at
 # each further look prove more, up to this share of the tolerance.
@@ -96,7 +96,7 @@ class Lane:
         self.looks, self.whole = 0, rotate
         self.arranged: Policy | None = None
         self.restarted_at: FloatArray | None = None
-        self.restarted_from, self.shorter = math.inf, True
+        self.restarted_from, self.shorter, self.vain = math.inf, True, 0
         self.proof: Proof | None = None
 
     @cached_property
@@ -148,14 +148,16 @@ class Lane:
         short = self.looks <= RESTART_LOOKS or self.gap <= TARGET_SHARE * self.options.gap_tol
         if short or self.arranged is None or not self.whole or self.options.rough:
             return theta, numbers
-        if self.upper > self.restarted_from - LEAST_GAIN * (self.restarted_from - self.lower):
-            self.shorter = not self.shorter
+        little = self.upper > self.restarted_from - LEAST_GAIN * (self.restarted_from - self.lower)
+        self.vain = self.vain + 1 if little else 0
+        self.shorter = self.shorter != little
+        share = SHORTER if self.shorter else LONGER ** (1 + self.vain // 2)
         numbers, self.restarted_from = numbers.copy(), self.upper
         self.restarted_at, decision = self.arranged
         numbers["intercept"] = numbers["start"] = decision
         numbers["squares"] = numbers["intercept_squares"] = 0.0
         for name in ("travelled", "intercept_travelled"):
-            numbers[name] *= SHORTER if self.shorter else LONGER
+            numbers[name] *= share
         return self.restarted_at.copy(), numbers
 
     def take(self, seen: Seen) -> None:
