@@ -23,7 +23,7 @@ from surefoot.typing import FloatArray, IntArray
 TARGET_SHARE = 0.5
 # After so many looks a run that is not done begins each block at its best policy, with steps of the
 # first share of the distance that the last block went. A block that gained less than the last share of
-# the gap went the wrong way: the next one begins with the second, and with its powers if that is in vain.
+# the gap went the wrong way: the next begins with the second, and with its powers if that is in vain.
 RESTART_LOOKS, SHORTER, LONGER, LEAST_GAIN = 3, 0.1, 3.0, 0.2
 # Where a run's own slopes prove too little after so many looks, so many rounds of cutting planes at
 # each further look prove more, up to this share of the tolerance.
