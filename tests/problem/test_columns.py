@@ -4,8 +4,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from surefoot.ambiguity import Box, WassersteinBall
 from surefoot.costs import Newsvendor
@@ -13,33 +12,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import Linear
 from surefoot.problem import Problem, affine_forms, column_spread, fitted_problem, sampled_rows
-
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-seeds = st.integers(0, 2**32)
-
-
-def describe(X, y, weights=None, *, b=1.0, h=0.2, policy=None, radius=0.3, **options):
-    return Problem(
-        Newsvendor(b, h),
-        policy or Linear(),
-        Empirical(X, y, weights),
-        WassersteinBall(radius, **options),
-    )
-
-
-def affine(X, y, weights=None, **options):
-    (form,) = affine_forms(describe(X, y, weights, **options))
-    return form.in_plain_units()
-
-
-def random_data(seed, rows=30, columns=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(
-        loc=rng.normal(size=columns), scale=rng.uniform(0.1, 10, columns), size=(rows, columns)
-    )
-    return X, X @ rng.normal(size=columns) + rng.normal(size=rows), rng.integers(1, 5, rows)
+from tests.newsvendors import affine, describe, random_data, repeatable, seeds
 
 
 @repeatable
