@@ -19,6 +19,7 @@ import multiprocessing
 import os
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -293,14 +294,16 @@ def main(argv=None):
     verdicts = remembered() if whole and options.resume else []
     if whole and not options.resume:
         CASES_FILE.unlink(missing_ok=True)
-    done = {verdict.number for verdict in verdicts}
+    known = {verdict.number for verdict in verdicts}
     numbers = [
         number
         for number in range(options.first, options.first + options.cases)
-        if options.group in group_of(number) and number not in done
+        if options.group in group_of(number) and number not in known
     ]
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        for verdict in pool.imap_unordered(judge, numbers, chunksize=4):
+    # A pool that says so when a worker dies, instead of waiting for it.
+    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(judge, number) for number in numbers]):
+            verdict = done.result()
             verdicts.append(verdict)
             if verdict.violations or verdict.converged is False:
                 print(verdict, flush=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from surefoot import DASGD, Box, CuttingPlanes, Problem, WassersteinBall
+from surefoot import DASGD, Box, CuttingPlanes, PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.engines.joint_planes import JointPlaneRun, small_joint_program
 from surefoot.nominals import Empirical
@@ -107,3 +107,19 @@ def test_the_default_is_cutting_planes_while_they_are_quick():
     assert isinstance(default_solver(asked(20_000, 2)), DASGD)
     assert not small_joint_program(joint_form(asked(20_000, 2)))
     assert "at most 1,024 choices" in CuttingPlanes().why_not(asked(20, 11))
+
+
+def test_a_run_begins_where_adversaries_apart_would_leave_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    Y = X @ rng.normal(size=(5, 3)) + rng.normal(size=(200, 3))
+    ball = WassersteinBall(0.1, adversary="joint")
+    problem = Problem(Newsvendor(1.0, 0.3), Linear(), Empirical(X, Y), ball)
+    form = joint_form(problem)
+    apart = PrimalDual().solve(with_adversaries(problem)).parameters
+    value = form.worst_value(*form.from_user_units(apart.theta, apart.intercept))[0]
+    run = JointPlaneRun(form)
+    assert run.value <= 1.01 * value
+    assert form.worst_value(*run.policy())[0] == pytest.approx(run.value)
+    assert run.value < 0.8 * form.worst_value(*form.start()[0])[0]
+    assert CuttingPlanes(max_steps=6).solve(problem).converged

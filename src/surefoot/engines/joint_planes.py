@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
-from surefoot.ambiguity import JointForm, JointPlan
+from surefoot.ambiguity import JointForm, JointPlan, WassersteinForm
 from surefoot.ambiguity.joint_worst_case import (
     best_moves,
     line_moves,
@@ -19,12 +19,17 @@ from surefoot.ambiguity.joint_worst_case import (
     stay,
     value_and_multipliers,
 )
+from surefoot.engines.affine_proof import FIRST_STEPS, draw_rows, why_no_dual
 from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun
+from surefoot.engines.primal_dual import PrimalDualRun
+from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 
 # Up to so many pairs of a row and a line, each is in the program from the start, and answers are given
 # on every line; beyond, on the best line of each row alone.
-FEW_PAIRS = 4_000
+FEW_PAIRS = 400
+# The first policy is that of adversaries of their own, after so many passes over the rows.
+FIRST_PASSES = 200
 # Of mass that goes for ever, so many lines are added in each round: those that gain most.
 MOST_WAYS = 32
 # In a box every line is moved by itself for each multiplier that is tried: quick for so many lines.
@@ -67,6 +72,20 @@ class JointPlaneRun(PlaneRun):
         )  # fmt: skip
         self.value, answers = self._judged(self._plain(self.best))
         self.atoms = self._still(np.ones_like(self.present)).joined(answers) if self.few else answers
+        self._begin_apart()
+
+    def _begin_apart(self) -> None:
+        """Begin where each product would be under an adversary of its own, if that is better."""
+        if any(why_no_dual(one) is not None for one in self.form.products):
+            return
+        found = [_policy_apart(one) for one in self.form.products]
+        theta = np.column_stack([theta for theta, _ in found])
+        decisions = np.array([decision for _, decision in found])
+        value, answers = self._judged((theta, decisions))
+        if value < self.value:
+            self.value = value
+            self.best = theta * self.sizes / self.units, (decisions + self.centre @ theta) / self.units
+            self.atoms = self.atoms.joined(answers)
 
     def _plain(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, FloatArray]:
         theta = policy[0] * self.units / self.sizes
@@ -158,3 +177,11 @@ def _cost_size(form: Any) -> float:
     """Return the size of a product's residuals at its best constant decision."""
     cost = form.mean_cost(form.constant_order()[0] - form.outcomes) - min(form.pieces.least, 0.0)
     return cost / form.pieces.steepest or 1.0
+
+
+def _policy_apart(form: WassersteinForm) -> tuple[FloatArray, float]:
+    """Return roughly the best policy of one product under an adversary of its own."""
+    run = PrimalDualRun.start(form)
+    count = max(FIRST_PASSES * len(form.outcomes), FIRST_STEPS)
+    run.run(draw_rows(form.weights, rng_for(0, "apart"), count))
+    return run.policy()
