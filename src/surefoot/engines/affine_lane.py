@@ -98,6 +98,10 @@ class Lane:
         self.restarted_at: FloatArray | None = None
         self.restarted_from, self.shorter, self.vain = math.inf, True, 0
         self.proof: Proof | None = None
+        # Slopes of order 1 in a box prove little and take hundreds of sorts: another run does better.
+        slow = isinstance(form, WassersteinForm) and form.boxed and form.order == 1
+        proved = slow and rotate and not options.rough and provable(form)
+        self.own_looks = 0 if proved else OWN_LOOKS
 
     @cached_property
     def rows(self) -> FloatArray:
@@ -166,9 +170,10 @@ class Lane:
         if value < self.upper:
             self.upper, self.policy = value, seen.policy
             self.arranged = seen.arranged
-        self.take_slopes(seen.slopes)
+        if self.own_looks > 0:
+            self.take_slopes(seen.slopes)
         self.looks += 1
-        if self.looks > OWN_LOOKS and self.gap > TARGET_SHARE * self.options.gap_tol:
+        if self.looks > self.own_looks and self.gap > TARGET_SHARE * self.options.gap_tol:
             self._prove()
 
     def _prove(self) -> None:
