@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if arguments is None else arguments)
     try:
         typer = importlib.import_module("typer")
+        for commands in ("table_commands", "other_commands"):  # as help lists them
+            importlib.import_module(f"surefoot.cli.{commands}")
         app = importlib.import_module("surefoot.cli.app").app
     except ImportError as error:
         _complain(f'The command line needs {error.name}: run pip install "surefoot[cli]".')
