@@ -25,8 +25,8 @@ TARGET_SHARE = 0.5
 # first share of the distance that the last block went. A block that gained less than the last share of
 # the gap went the wrong way: the next begins with the second, and with its powers if that is in vain.
 RESTART_LOOKS, SHORTER, LONGER, LEAST_GAIN = 3, 0.1, 3.0, 0.2
-# Where a run's own slopes prove too little after so many looks, so many rounds of cutting planes at
-# each further look prove more, up to this share of the tolerance.
+# Where a run's own slopes prove too little after so many looks, so many rounds of another run at each
+# further look prove more, up to this share of the tolerance.
 OWN_LOOKS, PROOF_ROUNDS, PROOF_SHARE = 3, 25, 0.1
 Policy = tuple[FloatArray, float]
 
@@ -152,7 +152,8 @@ class Lane:
         short = self.looks <= RESTART_LOOKS or self.gap <= TARGET_SHARE * self.options.gap_tol
         if short or self.arranged is None or not self.whole or self.options.rough:
             return theta, numbers
-        little = self.upper > self.restarted_from - LEAST_GAIN * (self.restarted_from - self.lower)
+        least = LEAST_GAIN * (self.restarted_from - self.lower)
+        little = self.restarted_at is not None and self.upper > self.restarted_from - least
         self.vain = self.vain + 1 if little else 0
         self.shorter = self.shorter != little
         share = SHORTER if self.shorter else LONGER ** (1 + self.vain // 2)
