@@ -32,6 +32,7 @@ from surefoot.problem import affine_forms
         (0.0, 0.0, 0.0, 0.0),
         (1.0, 0.0, 0.0, math.inf),
         (1.0, -1.0, 0.5, 4.0),
+        (math.inf, 1.0, 0.1, math.inf),  # nothing is known of this policy
     ],
 )
 def test_relative_gap(upper, lower, floor, gap):

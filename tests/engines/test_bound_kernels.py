@@ -104,7 +104,17 @@ def test_bounds_are_those_of_the_certificate(order, intercept, kappa, scale, see
 
 @pytest.mark.parametrize(
     "pair",
-    [(1.0, 1.0), (2.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, -1.0), (1.0, 2.0), (1.0, 1.0 + 1e-8)],
+    [
+        (1.0, 1.0),
+        (2.0, 1.0),
+        (1.0, 0.0),
+        (0.0, 0.0),
+        (1.0, -1.0),
+        (1.0, 2.0),
+        (1.0, 1.0 + 1e-8),
+        (np.inf, 1.0),
+        (1.0, -np.inf),
+    ],
 )
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 def test_the_gap_is_that_of_the_certificate(pair, floor):

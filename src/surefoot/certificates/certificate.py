@@ -51,10 +51,10 @@ def relative_gap(upper: float, lower: float, floor: float) -> float:
     Bounds that cross by a little were crossed by rounding and have met. Where they cross by more, one
     of them is false and nothing is proved: the gap is infinite.
 
-    >>> relative_gap(1.1, 1.0, 0.01), relative_gap(0.9, 1.0, 0.01)
-    (0.10000000000000009, inf)
+    >>> relative_gap(1.1, 1.0, 0.01), relative_gap(0.9, 1.0, 0.01), relative_gap(math.inf, 1.0, 0.01)
+    (0.10000000000000009, inf, inf)
     """
-    if lower == -math.inf:  # nothing is known of the best
+    if lower == -math.inf or upper == math.inf:  # nothing is known of the best, or of this one
         return float("inf")
     if contradict(upper, lower, floor):
         return float("inf")

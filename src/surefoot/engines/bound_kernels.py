@@ -105,6 +105,8 @@ def gap_floor(outcomes, weights, decision, up, down):
 @kernel()
 def relative_gap(upper, lower, floor):
     """Return the gap; see ``certificates.relative_gap``."""
+    if upper == np.inf or lower == -np.inf:
+        return np.inf
     difference, size = upper - lower, max(abs(upper), abs(lower))
     if -difference > CROSSED * max(size, floor):
         return np.inf
