@@ -86,3 +86,22 @@ def test_a_heat_wave_is_no_error():
     X = rng.normal(size=(200, 2))
     y = 50.0 + 5.0 * rng.normal(size=200) + 150.0 * (X[:, 0] > 1.64)
     assert not judged_outcomes(X, y).gross.any()
+
+
+def test_slips_of_which_some_share_a_corner_by_chance_are_errors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = 10.0 + rng.normal(size=100)
+    corner, elsewhere = np.argsort(X[:, 0])[-3:], np.argsort(X[:, 0])[[20, 50]]
+    slips = np.append(corner, elsewhere)
+    y[slips] *= 100.0
+    assert np.flatnonzero(judged_outcomes(X, y).gross).tolist() == sorted(slips.tolist())
+
+
+def test_outcomes_on_both_sides_of_zero_are_judged_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = 5.0 * (X[:, 0] > 0.0) + rng.normal(size=100)
+    slips = np.flatnonzero(y > 4.0)[:3]
+    y[slips] *= 100.0
+    assert set(slips) <= set(np.flatnonzero(judged_outcomes(X, y).gross))

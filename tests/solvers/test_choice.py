@@ -9,7 +9,7 @@ from surefoot import DASGD, Box, PrimalDual, Problem, RobustNewsvendor, Wasserst
 from surefoot.costs import Newsvendor, Quadratic, TieredNewsvendor
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.solvers import CuttingPlanes, default_solver
+from surefoot.solvers import CuttingPlanes, Exact, default_solver
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -104,3 +104,13 @@ def test_the_radius_does_not_decide():
     problem = describe()
     for radius in (0.0, 0.1, 50.0):
         assert default_solver(replace(problem, ball=problem.ball.at(radius))) == PrimalDual()
+
+
+@pytest.mark.parametrize("backorder", [100.0, 1000.0])
+def test_few_rows_with_lopsided_costs_and_no_intercept_get_to_their_best(backorder):
+    rng = np.random.default_rng(2)
+    rows = Empirical(rng.normal(size=(3, 2)), 3.0 + rng.normal(size=3))
+    problem = Problem(Newsvendor(backorder, 1.0), Linear(intercept=False), rows, WassersteinBall(0.01))
+    found, best = default_solver(problem).solve(problem), Exact().solve(problem)
+    assert found.converged
+    assert found.certificate.upper <= 1.01 * best.certificate.upper

@@ -142,7 +142,7 @@ shift by 0.3 standard deviations, at most 0.554.
         return decisions[:, 0] if self._single else decisions
 
     def _warn_of_far_contexts(self, X: FloatArray) -> None:
-        """Name columns that are far outside what was seen: they are taken as the nearest seen."""
+        """Name columns that are far outside what was seen."""
         offset = getattr(self.problem_.policy, "offset", None)
         if not isinstance(offset, Forecasts):
             return

@@ -22,7 +22,12 @@ ALONE, LEAST_LEVELS = 3.0, 5
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE = 12, 3, 0.75
+# Corners count if they hold so large a share of the far outcomes: three slips of five can share one by
+# chance.
+CORNERED_SHARE = 0.75
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
+# Of outcomes that are positive but for slips of the sign, so many may be negative.
+MOST_SIGNS = 0.06
 LEAST_ROWS = 8
 # Ridge strengths of the quick forecast that outcomes are judged by.
 QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0])
@@ -126,7 +131,7 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
     gross, positive = far.copy(), outcomes > 0.0
-    if (outcomes < 0.0).mean() <= MOST_SUSPECTS and positive.mean() > 0.5:
+    if (outcomes < 0.0).mean() <= MOST_SIGNS and positive.mean() > 0.5:
         floor = 0.01 * float(np.median(outcomes[positive]))
         logs = np.log(np.maximum(outcomes, floor))
         spread = float(robust_scale(logs[positive][:, None])[0])
@@ -154,12 +159,20 @@ def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
         # A level of nearly all rows tells nothing.
         telling = (share >= 0.5) & (rows <= 0.5 * len(column))
         explained |= far & telling[places]
+    cornered = _cornered(contexts, far)
+    whole = cornered.sum() >= CORNERED_SHARE * (far & ~explained).sum()
+    return explained | cornered if whole else explained
+
+
+def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
+    """Return which far outcomes lie in a corner of one or two columns where nearly all are far."""
     tree = DecisionTreeClassifier(
         max_depth=2, min_samples_leaf=CORNER_ROWS, class_weight="balanced", random_state=0
     )
     leaves = tree.fit(contexts, far).apply(contexts)
+    found = np.zeros_like(far)
     for leaf in np.unique(leaves):
         inside = leaves == leaf
         if far[inside].mean() >= CORNER_SHARE and inside.mean() <= 0.5:
-            explained |= far & inside
-    return explained
+            found |= far & inside
+    return found

@@ -1,5 +1,6 @@
 """Which solver runs where the user names none."""
 
+from surefoot.ambiguity import AffineForm, WassersteinForm
 from surefoot.engines.cutting_planes import small_program
 from surefoot.engines.joint_planes import small_joint_program
 from surefoot.problem import Problem, affine_forms, joint_form, why_not_joint
@@ -8,11 +9,15 @@ from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 
+# Costs are lopsided from this ratio on; rows are few up to so many for each column.
+LOPSIDED, ROWS_PER_COLUMN = 20.0, 2
+
 
 def default_solver(problem: Problem) -> Solver:
     """Return the quickest solver that can certify.
 
-    ``PrimalDual()`` for free supports and costs of two lines; elsewhere ``CuttingPlanes()`` for
+    ``PrimalDual()`` for free supports and costs of two lines (but for lopsided costs of few rows
+    without an intercept); elsewhere ``CuttingPlanes()`` for
     problems of some hundred rows, also of several products under one adversary, and ``DASGD()`` for
     the others.
 
@@ -30,10 +35,22 @@ def default_solver(problem: Problem) -> Solver:
     """
     if why_not_joint(problem) is None:
         return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
-    quick = PrimalDual()
-    if quick.why_not(problem) is None:
+    quick, cuts = PrimalDual(), CuttingPlanes()
+    if quick.why_not(problem) is None and not any(_interpolates(f) for f in affine_forms(problem)):
         return quick
-    cuts = CuttingPlanes()
     if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):
         return cuts
-    return DASGD()
+    return quick if quick.why_not(problem) is None else DASGD()
+
+
+def _interpolates(form: AffineForm) -> bool:
+    """Whether a policy without intercept can pass through all rows at hardly any cost.
+
+    With lopsided costs of order 2 the constant of the ball then depends on slopes that are tiny beside
+    the others, and the primal-dual method stays at zero.
+    """
+    if not isinstance(form, WassersteinForm) or form.order == 1 or form.intercept:
+        return False
+    up, down = form.pieces.up, form.pieces.down
+    few = len(form.outcomes) <= ROWS_PER_COLUMN * form.contexts.shape[1]
+    return few and max(up, down) > LOPSIDED * min(up, down)
