@@ -9,7 +9,7 @@ from surefoot import DASGD, Box, PrimalDual, Problem, RobustNewsvendor, Wasserst
 from surefoot.costs import Newsvendor, Quadratic, TieredNewsvendor
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.solvers import CuttingPlanes, Exact, default_solver
+from surefoot.solvers import CuttingPlanes, default_solver
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -111,6 +111,6 @@ def test_few_rows_with_lopsided_costs_and_no_intercept_get_to_their_best(backord
     rng = np.random.default_rng(2)
     rows = Empirical(rng.normal(size=(3, 2)), 3.0 + rng.normal(size=3))
     problem = Problem(Newsvendor(backorder, 1.0), Linear(intercept=False), rows, WassersteinBall(0.01))
-    found, best = default_solver(problem).solve(problem), Exact().solve(problem)
+    found = default_solver(problem).solve(problem)
     assert found.converged
-    assert found.certificate.upper <= 1.01 * best.certificate.upper
+    assert found.certificate.gap <= 0.01  # at zero the worst case is hundreds of times as large
