@@ -72,9 +72,10 @@ def test_json_lines_gaps_and_outcomes_that_come_later(fitted, tmp_path, capsys):
     ]
     stream = tmp_path / "a.jsonl"
     stream.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.warns(UserWarning, match="'heat' has gaps"):
-        assert learn(stream, path, "--id", "id") == 0
-    first, same, gap, later = answers(capsys.readouterr().out)
+    assert learn(stream, path, "--id", "id") == 0
+    told = capsys.readouterr()
+    assert "'heat' has gaps" in told.err
+    first, same, gap, later = answers(told.out)
     day = {"day": [date(2024, 3, 30)], "shop": ["south"], "heat": [21.5]}
     assert first == same == pytest.approx(load(path).predict(pl.DataFrame(day))[0])
     assert gap != first
@@ -133,3 +134,12 @@ def test_a_prepared_model_from_python_writes_dates_as_json_does(tmp_path, capsys
     day = {"day": [date(2024, 2, 1)], "shop": ["north"], "heat": [20.0]}
     (decided,) = answers(capsys.readouterr().out)
     assert decided == pytest.approx(model.predict(pl.DataFrame(day))[0])
+
+
+def test_what_holds_for_every_line_is_said_once(fitted, tmp_path, capsys):
+    path, rows = fitted
+    rows.with_columns(shop=pl.lit("west")).write_csv(tmp_path / "west.csv")
+    assert learn(tmp_path / "west.csv", path) == 0
+    told = capsys.readouterr().err
+    assert told.count("west") == 1
+    assert "DataWarning" not in told

@@ -2,7 +2,10 @@
 
 import contextlib
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.cli.economics import Economics
@@ -22,6 +25,23 @@ from surefoot.validation import check_integer
 _RADIUS = 0.1
 
 
+@contextlib.contextmanager
+def said_once() -> Iterator[None]:
+    """Say on standard error, once, what would be a warning at every line."""
+    said = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            print(f"surefoot: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield
+
+
+@said_once()
 def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics) -> None:
     """Follow the stream to its end or to a signal, and say on standard error what was done."""
     name = stream.format or ("csv" if Path(stream.input).suffix == ".csv" else "jsonl")
