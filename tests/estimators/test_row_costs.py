@@ -114,6 +114,7 @@ def test_no_worse_than_one_linear_policy_of_context_and_ratio():
     assert model.cost(X, y, backorder=b, holding=h) <= 1.02 * joint
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("model", [RobustNewsvendor(), RobustNewsvendor(radius=0.1)], ids=str)
 def test_decisions_are_near_the_best_there_are(model):
     """Ratios all different: between levels, decisions follow the true quantile of each row."""
