@@ -85,10 +85,9 @@ def _cell(column: FileColumn, value: Any) -> Column:
 def _day(column: FileColumn, text: str) -> Any:
     """Return the day that a text says, in the form of the fit or as JSON writes it."""
     cell = pl.Series(column.name, [text])
-    for form in dict.fromkeys((column.date_format or ISO, ISO)):
+    forms = list(dict.fromkeys((column.date_format or ISO, ISO)))
+    for form in forms:
         found = read_days(cell, form)
         if found is not None and found.values[0] is not None:
             return found.values[0]
-    raise InvalidInputError(
-        f"{column.name} must be a date written {column.date_format or ISO} or {ISO}, got {text!r}."
-    )
+    raise InvalidInputError(f"{column.name} must be a date written {' or '.join(forms)}, got {text!r}.")

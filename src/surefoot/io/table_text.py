@@ -56,6 +56,8 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
 
     >>> decode("Käse".encode("cp1252"), None, "a.csv")[1]
     'The text is not UTF-8 and was read as Windows-1252 (cp1252); --encoding changes that.'
+    >>> decode("Käse".encode("utf-8-sig"), None, "a.csv")[1]
+    'The text is UTF-8.'
     """
     if encoding is not None:
         try:
@@ -72,7 +74,8 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
             ) from error
     for mark, marked in _MARKS.items():
         if data.startswith(mark):
-            return data.decode(marked, errors="replace"), f"The text is {marked[:6].upper()}."
+            name_of = marked.removesuffix("-sig").upper()
+            return data.decode(marked, errors="replace"), f"The text is {name_of}."
     if b"\0" in data:
         raise InvalidInputError(
             f"{name} must be a table (CSV, Excel .xlsx or Parquet), got bytes that are no text."
