@@ -106,11 +106,10 @@ def check_levels(ratios: Any, models: list[Any], columns: Any) -> None:
     rising = ratios.ndim == 1 and (np.diff(ratios) > 0.0).all()
     if not (rising and len(ratios) == len(models) > 0):
         raise ModelFileError(f"The file must hold a policy for each cost ratio, got {len(models)}.")
-    size = columns + (len(models) > 1)  # the ratio is one more column
     for ratio, model in zip(ratios.tolist(), models, strict=True):
         cost, kind = model.problem_.cost, (model.n_features_in_, model.n_outcomes, model.single)
-        if not isinstance(cost, Newsvendor) or kind != (size, 1, True):
-            raise ModelFileError(f"The file must hold newsvendors of {size} columns, got {model!r}.")
+        if not isinstance(cost, Newsvendor) or kind != (columns, 1, True):
+            raise ModelFileError(f"The file must hold newsvendors of {columns} columns, got {model!r}.")
         learned = cost.pieces(1)[0].quantile
         if not abs(learned - ratio) <= SAME_RATIO:
             raise ModelFileError(f"The file must hold a policy for the ratio {ratio}, got {learned}.")

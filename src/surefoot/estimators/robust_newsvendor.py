@@ -229,16 +229,16 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         levels = cost_levels(costs.ratios[masses > 0.0])
         stake = float(masses @ costs.stakes) / float(masses.sum())
         frozen = tuple(np.flatnonzero(ball.frozen_columns(contexts.shape[1], self._names)).tolist())
-        if len(levels) > 1:
-            contexts = np.column_stack([contexts, costs.ratios])
-            frozen = (*frozen, contexts.shape[1] - 1)
+        labels = (
+            plain_labels(self.n_features_in_, self._names) if self._labels is None else self._labels
+        )
         policies = []
         with warned_once():
             for level in levels.tolist():
                 model = clone(self).set_params(
                     backorder=stake * level, holding=stake * (1.0 - level), frozen=frozen
                 )
-                model.label_columns(self._level_labels(contexts.shape[1]))
+                model.label_columns(labels)
                 policies.append(model.fit(contexts, y, costs.masses(masses), when))
         self.levels_, self.cost_levels_ = tuple(policies), levels
         self.suspects_ = self.levels_[0].suspects_
@@ -253,12 +253,7 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         """
         super().label_columns(labels)
         for level in self.__dict__.get("levels_", ()):
-            level.label_columns(self._level_labels(level.n_features_in_))
-
-    def _level_labels(self, count: int) -> tuple[ColumnLabel, ...]:
-        """Return what the columns of a level are called: those of X, and maybe the ratio."""
-        plain = plain_labels(self.n_features_in_, self._names) if self._labels is None else self._labels
-        return (*plain, ColumnLabel("the cost ratio"))[:count]
+            level.label_columns(labels)
 
     def predict(self, X: Any, backorder: Any = None, holding: Any = None) -> FloatArray:
         """Return decisions, shape (rows,) or (rows, products) as y was.
@@ -296,8 +291,6 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
             return super().predict(X)
         levels = self.cost_levels_
         ratios = within_levels(costs.ratios, levels)
-        if len(levels) > 1:
-            X = np.column_stack([X, ratios])
         with warned_once():
             decisions = np.column_stack([model.predict(X) for model in self.levels_])
         return between_levels(decisions, ratios, levels)
