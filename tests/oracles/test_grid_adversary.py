@@ -5,7 +5,8 @@ import pytest
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Pricing, Quadratic, TieredNewsvendor
-from surefoot.engines.autodiff import Autodiff, general_parameters
+from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.autodiff_forms import general_parameters
 from surefoot.nominals import Empirical
 from surefoot.policies import ELU, MLP, Linear, MaxAffine, Sigmoid
 from surefoot.problem import general_form, why_not_general

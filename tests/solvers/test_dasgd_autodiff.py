@@ -16,6 +16,7 @@ from surefoot import DASGD, Box, Problem, WassersteinBall
 from surefoot.certificates import move_distances
 from surefoot.costs import CustomCost, MeanCVaR, Newsvendor, Pricing, Quadratic, TieredNewsvendor
 from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.autodiff_atoms import moved_rows
 from surefoot.engines.choice import resume_stream
 from surefoot.engines.engine import Options
 from surefoot.engines.multiplier_search import judged_rows
@@ -512,7 +513,7 @@ def test_a_judgement_keeps_to_the_ball_and_is_never_below_the_expected_cost(trio
     engine, state = trio
     judged = engine.judge_policies(state, state.trained, last=True)
     for number, form in enumerate(engine.forms):
-        moved, policy = engine.moved(judged, number), policy_of(state, number)
+        moved, policy = moved_rows(engine.forms[number], judged, number), policy_of(state, number)
         assert len(moved.weights) == len(form.weights)  # nothing of what only fills up
         assert moved.weights.sum() == pytest.approx(1.0)
         distances = move_distances(form, moved.contexts - form.contexts, moved.outcomes - form.outcomes)
@@ -529,7 +530,7 @@ def test_a_judgement_keeps_to_the_ball_and_is_never_below_the_expected_cost(trio
         assert value == pytest.approx(
             costs[1] + judged.multiplier[number] * (form.radius**2 - spent), rel=1e-9
         )
-    boxed = engine.moved(judged, 1)
+    boxed = moved_rows(engine.forms[1], judged, 1)
     assert np.abs(boxed.contexts).max() <= 5 + 1e-9
     np.testing.assert_array_equal(boxed.contexts[:, 1], engine.forms[1].contexts[:, 1])
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.costs import AuxiliaryCost
-from surefoot.engines.autodiff import (
+from surefoot.engines.autodiff_forms import (
     ASCENT_STEPS,
     AUTODIFF_STEPS,
-    Autodiff,
+    FormBatch,
     default_adam,
     general_parameters,
 )
@@ -61,7 +61,7 @@ class AutodiffStream(Stream):
         if own is not None:
             own = Adam(learning_rate=rate * own.learning_rate, decay=False)
         steps = Options(inner_steps=ASCENT_STEPS, optimizer=options.step.optimizer(own))
-        self.engine = Autodiff.of_forms([form], [options.random_state], steps)
+        self.engine = FormBatch([form], [options.random_state], steps)
         self._jax, self._steps = self.engine.engine.jax, self.engine.engine.steps
         self._rules = options.rules()
         with self._jax.enable_x64(True):

@@ -9,7 +9,8 @@ import numpy as np
 from surefoot.ambiguity import Adversary
 from surefoot.engines.affine import Affine
 from surefoot.engines.affine_stream import AffineStream
-from surefoot.engines.autodiff import Autodiff, load_engine
+from surefoot.engines.autodiff import Autodiff
+from surefoot.engines.autodiff_forms import load_engine
 from surefoot.engines.autodiff_stream import AutodiffStream
 from surefoot.engines.engine import Engine, Options, Parameters
 from surefoot.engines.featured_stream import FeaturedStream, inner_arrays
