@@ -102,14 +102,18 @@ def test_a_gross_context_is_named_and_does_no_harm():
     X, y = wave(60)
     fresh, more = wave(4000, 1)
     clean = RobustNewsvendor(1.0, 0.2).fit(X, y).cost(fresh, more)
-    lost = RobustNewsvendor(1.0, 0.2).fit(np.delete(X, 7, 0), np.delete(y, 7)).cost(fresh, more)
-    X[7, 1] = 500.0
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    with pytest.warns(DataWarning, match=r"row 7, 'b': 500"):
-        model = RobustNewsvendor(1.0, 0.2).fit(frame, y)
-    cost = model.cost(pd.DataFrame(fresh, columns=["a", "b", "c"]), more)
-    assert cost < 1.005 * lost  # it costs what the loss of a row costs
-    assert cost < 1.05 * clean
+    ratios = []
+    for row in (7, 21, 35, 49):
+        lost = RobustNewsvendor(1.0, 0.2).fit(np.delete(X, row, 0), np.delete(y, row)).cost(fresh, more)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        frame.loc[row, "b"] = 500.0
+        with pytest.warns(DataWarning, match=rf"row {row}, 'b': 500"):
+            model = RobustNewsvendor(1.0, 0.2).fit(frame, y)
+        cost = model.cost(pd.DataFrame(fresh, columns=["a", "b", "c"]), more)
+        assert cost < 1.005 * lost  # it costs what the loss of a row costs
+        ratios.append(cost / clean)
+    assert np.mean(ratios) < 1.05
+    assert max(ratios) < 1.2
 
 
 def test_clean_rows_are_not_suspected():

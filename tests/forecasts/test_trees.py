@@ -5,7 +5,6 @@ from sklearn.ensemble import RandomForestRegressor
 from surefoot.forecasts import trees as trees_module
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.trees import grow
-from surefoot.random import rng_for
 
 FRESH = np.random.default_rng(5).uniform(-3.0, 3.0, size=(300, 3))
 
@@ -19,70 +18,74 @@ def rows(n=60, masses=None):
 
 @pytest.fixture(scope="module", params=["equal", "masses"])
 def grown(request):
-    """Rows, the flattened trees with their errors, and scikit-learn's forest of the same seed."""
     masses = np.random.default_rng(1).uniform(0.3, 2.0, 60) if request.param == "masses" else None
     made = rows(masses=masses)
-    forest = RandomForestRegressor(
-        trees_module.FEW_TREES, min_samples_leaf=3, max_features=1 / 3, oob_score=True,
-        random_state=int(rng_for(4, "trees").integers(1 << 31)),
-    ).fit(made.contexts, made.outcomes, sample_weight=made.masses)  # fmt: skip
-    grown = grow(made, 4)
-    return made, grown.trees, grown.errors, forest
+    return made, grow(made, 4)
 
 
-def test_flattened_trees_forecast_what_scikit_learn_forecasts(grown):
-    made, trees, _, forest = grown
-    for X in (made.contexts, FRESH):
-        np.testing.assert_allclose(trees(X), forest.predict(X), rtol=1e-12, atol=1e-13)
-    assert len(trees.roots) == trees_module.FEW_TREES
+def test_the_mean_of_the_trees_is_as_good_as_scikit_learns():
+    """Two forests of the same kind: over samples neither is better, and they agree."""
+    ours, theirs, apart = [], [], []
+    for k in range(15):
+        rng = np.random.default_rng(k)
+        X, new = rng.normal(size=(80, 5)), rng.normal(size=(500, 5))
+        truth = (X[:, 0] + np.sin(2.0 * X[:, 1]), new[:, 0] + np.sin(2.0 * new[:, 1]))
+        y = truth[0] + 0.5 * rng.normal(size=80)
+        told = grow(Rows(X, y, np.ones(80)), k).trees(new)
+        forest = RandomForestRegressor(200, min_samples_leaf=3, max_features=1 / 3, random_state=k)
+        other = forest.fit(X, y).predict(new)
+        ours.append(np.mean((told - truth[1]) ** 2))
+        theirs.append(np.mean((other - truth[1]) ** 2))
+        apart.append(np.mean((told - other) ** 2))
+    assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.05)
+    assert np.mean(apart) < 0.05 * np.mean(theirs)
 
 
-def test_errors_are_out_of_bag(grown):
-    made, _, errors, forest = grown
-    np.testing.assert_allclose(errors, made.outcomes - forest.oob_prediction_, rtol=1e-10, atol=1e-12)
-
-
-def test_contexts_on_a_limit_go_the_way_of_scikit_learn(grown):
-    _, trees, _, forest = grown
-    first = trees.roots[0]
-    X = np.zeros((3, 3))
-    limit = trees.threshold[first]
-    X[:, trees.feature[first]] = [limit, np.nextafter(limit, 9.0), np.nextafter(limit, -9.0)]
-    np.testing.assert_allclose(trees(X), forest.predict(X), rtol=1e-12)
+def test_leaves_errors_and_the_sum_belong_together(grown):
+    made, forest = grown
+    values = len(forest.trees.roots) * forest.trees.value[forest.leaves]
+    np.testing.assert_array_equal(forest.leaves, forest.trees.leaves(made.contexts))
+    np.testing.assert_allclose(forest.trees(made.contexts), values.mean(axis=1), rtol=1e-12)
+    for i in range(60):
+        unseen = values[i][~forest.seen[i]]
+        assert forest.errors[i] == pytest.approx(made.outcomes[i] - unseen.mean(), rel=1e-12)
 
 
 def test_a_row_that_every_tree_saw_keeps_the_error_of_the_mean(monkeypatch):
-    monkeypatch.setattr(trees_module, "FEW_TREES", 1)
+    monkeypatch.setattr(trees_module, "MANY_TREES", 1)
     made = rows()
-    grown = grow(made, 0)
-    trees, errors = grown.trees, grown.errors
-    seed = int(rng_for(0, "trees").integers(1 << 31))
-    forest = RandomForestRegressor(
-        1, min_samples_leaf=3, max_features=1 / 3, random_state=seed
-    ).fit(made.contexts, made.outcomes, sample_weight=made.masses)  # fmt: skip
-    seen = np.isin(np.arange(60), forest.estimators_samples_[0])
+    forest = grow(made, 0)
+    seen = forest.seen[:, 0]
     assert 0 < seen.sum() < 60
-    np.testing.assert_allclose(errors[seen], (made.outcomes - made.average)[seen])
-    np.testing.assert_allclose(errors[~seen], (made.outcomes - trees(made.contexts))[~seen])
+    np.testing.assert_allclose(forest.errors[seen], (made.outcomes - made.average)[seen])
+    np.testing.assert_allclose(
+        forest.errors[~seen], (made.outcomes - forest.trees(made.contexts))[~seen]
+    )
 
 
 def test_errors_are_honest(grown):
-    made, trees, errors, _ = grown
-    inside = made.outcomes - trees(made.contexts)
+    made, forest = grown
+    inside = made.outcomes - forest.trees(made.contexts)
     truth = np.sin(3.0 * FRESH[:, 0]) + FRESH[:, 1]
     near = (np.abs(FRESH) < 2.0).all(axis=1)
-    outside = (truth - trees(FRESH))[near]
-    assert errors.std() > 1.3 * inside.std()
-    assert 0.7 < errors.std() / outside.std() < 1.4
+    outside = (truth - forest.trees(FRESH))[near]
+    assert forest.errors.std() > 1.3 * inside.std()
+    assert 0.7 < forest.errors.std() / outside.std() < 1.4
 
 
 def test_a_share_scales_every_value_and_pieces_of_rows_change_nothing(grown, monkeypatch):
-    _, trees, _, _ = grown
+    trees = grown[1].trees
     np.testing.assert_allclose(trees.scaled(0.3)(FRESH), 0.3 * trees(FRESH), rtol=1e-12)
     whole = trees(FRESH)
     monkeypatch.setattr(trees_module, "PIECE", 7)
     np.testing.assert_array_equal(trees(FRESH), whole)
     assert trees(FRESH[:0]).shape == (0,)
+
+
+def test_many_numbers_are_given_fewer_trees(monkeypatch):
+    monkeypatch.setattr(trees_module, "MOST_NUMBERS_FOR_MANY", 100)
+    assert len(grow(rows(30), 0).trees.roots) == trees_module.MANY_TREES
+    assert len(grow(rows(40), 0).trees.roots) == trees_module.FEW_TREES
 
 
 def test_the_seed_settles_the_forest():

@@ -62,7 +62,7 @@ def _next_half(words):
 
 
 @kernel()
-def _up_to(words, most):
+def up_to(words, most):
     """Return a random whole number from 0 to ``most``: bits under its mask, until they fit."""
     mask = most
     for shift in (1, 2, 4, 8, 16):
@@ -84,7 +84,7 @@ def drawn_rows(words, weights, count):
             for i in range(n):
                 draws[first + i] = i
             for i in range(n - 1, 0, -1):
-                j = np.int64(_up_to(words, np.uint64(i)))
+                j = np.int64(up_to(words, np.uint64(i)))
                 kept = draws[first + i]
                 draws[first + i] = draws[first + j]
                 draws[first + j] = kept

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.costs import Pieces
+from surefoot.engines.weight_kernel import exponentiated_gradient
 from surefoot.forecasts.centred import smoothed
 from surefoot.forecasts.cleaning import (
     Suspect,
@@ -254,10 +255,7 @@ def _members(
 def stack_weights(
     honest: FloatArray, outcomes: FloatArray, masses: FloatArray, pieces: Pieces, count: float
 ) -> FloatArray:
-    """Return the convex weights of members whose honest decisions have shape (rows, members).
-
-    Exponentiated gradient with shrinking steps; the average of its second half.
-    """
+    """Return the convex weights of members whose honest decisions have shape (rows, members)."""
     size = honest.shape[1]
     if size == 1:
         return np.ones(1)
@@ -269,15 +267,10 @@ def stack_weights(
     deviation = math.sqrt(float(shares @ (costs - shares @ costs) ** 2))
     if deviation == 0.0:
         return prior
-    logs, weights, total = np.log(prior), prior, np.zeros(size)
-    for step in range(STEPS):
-        slopes = pieces.slope_at(honest @ weights - outcomes)
-        gradient = (shares * slopes) @ honest
-        gradient = (count / deviation / HOLD) * (gradient - gradient @ weights)
-        length = min(0.5 / math.sqrt(1.0 + step) / max(float(np.abs(gradient).max()), 1e-12), 0.2)
-        logs = (1.0 - length) * logs + length * (np.log(prior) - gradient)
-        logs -= logs.max()
-        weights = np.exp(logs) / np.exp(logs).sum()
-        if step >= STEPS // 2:
-            total += weights
-    return np.asarray(total / total.sum())
+    slopes = np.array(pieces.slopes)
+    strength = count / deviation / HOLD
+    return np.asarray(
+        exponentiated_gradient(
+            np.ascontiguousarray(honest), outcomes, shares, slopes, pieces.kinks, prior, strength, STEPS
+        )
+    )

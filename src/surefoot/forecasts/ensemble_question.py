@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Cost
@@ -22,6 +23,7 @@ from surefoot.problem import Problem, affine_forms, column_spread, form_policies
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
+RADIUS_TOL = 1e-6
 
 
 def ensembled(
@@ -158,12 +160,12 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
         return 0.0
     bound = cost_bound(problem, rolled)
     low, high = 0.0, 1e-3
+    forms = affine_forms(problem)
+    policies = form_policies(forms, parameters)
 
     def worst(radius: float) -> float:
-        forms = affine_forms(problem.at_radius(radius))
-        policies = form_policies(forms, parameters)
         return sum(
-            (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
+            (form.at_radius(radius).worst_value(*policy)[0] + form.unavoidable) * form.value_unit
             for form, policy in zip(forms, policies, strict=True)
         )
 
@@ -171,7 +173,7 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
         return 0.0
     while worst(high) < bound and high < 1e3:
         low, high = high, 2.0 * high
-    for _ in range(20):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if worst(middle) < bound else (low, middle)
-    return high
+    if worst(high) < bound:
+        return high
+    found = float(brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
+    return min(found * (1.0 + 2.0 * RADIUS_TOL), high)  # on the safe side of the root

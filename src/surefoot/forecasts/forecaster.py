@@ -236,7 +236,8 @@ class Bases:
         if self._linear is None:
             scaled = rows.scaled
             # Flags of a category have nothing in common: a level never seen would shift their sum.
-            many = np.array([len(np.unique(column[:LEVELS_LOOKED_AT])) > 2 for column in scaled.T])
+            some = scaled[:LEVELS_LOOKED_AT]
+            many = ((some != some.min(axis=0)) & (some != some.max(axis=0))).any(axis=0)
             self._linear = Spectrum.of(scaled / unit, rows, many.astype(float))
         return self._linear.of_outcomes(rows)
 
@@ -283,7 +284,7 @@ def _by_cost(paths: Paths, rows: Rows, pieces: Pieces) -> FloatArray:
 
 def standard_forest(rows: Rows, seed: int) -> tuple[Forest, float]:
     """Return a forest in standard deviations of contexts and outcomes, and that of outcomes."""
-    # scikit-learn splits in single precision and by absolute tolerances: it gets clean units.
+    # Trees take contexts and outcomes for equal by absolute tolerances: they get clean units.
     centred = rows.outcomes - rows.average
     unit = float(np.sqrt(rows.masses @ centred**2 / rows.masses.sum()))
     return grow(Rows(rows.scaled, centred / unit, rows.masses), seed), unit

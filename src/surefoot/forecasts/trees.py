@@ -1,12 +1,11 @@
 """A forest of regression trees as plain arrays, so that it can be saved and read by anyone."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestRegressor
 
+from surefoot.engines.row_draws import generator_words
+from surefoot.engines.tree_kernels import grow_trees, walk
 from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts.rows import Rows
 from surefoot.io import register
@@ -14,10 +13,9 @@ from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array
 
-# More trees swing less from seed to seed; where they are slow to grow, or rows so few that they
-# swing anyhow, there are fewer.
+# More trees swing less from seed to seed; where they are slow to grow there are fewer.
 FEW_TREES, MANY_TREES = 64, 200
-ROWS_FOR_MANY, MOST_NUMBERS_FOR_MANY = 100, 20_000
+MOST_NUMBERS_FOR_MANY = 20_000
 MIN_LEAF = 3
 COLUMN_SHARE, MOST_COLUMNS = 1 / 3, 60  # asked at each split
 MOST_ROWS_OF_A_TREE = 2_000
@@ -65,31 +63,16 @@ class Trees:
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the sum over trees for each row."""
-        # scikit-learn compares single-precision contexts with double-precision limits.
-        single = contexts.astype(np.float32)
-        parts = [self._sum(single[k : k + PIECE]) for k in range(0, len(single), PIECE)]
+        parts = [
+            self.value[self.leaves(contexts[k : k + PIECE])].sum(axis=1)
+            for k in range(0, len(contexts), PIECE)
+        ]
         return np.concatenate(parts) if parts else np.zeros(0)
-
-    def _sum(self, contexts: NDArray[np.float32]) -> FloatArray:
-        return np.asarray(self.value[self._leaves(contexts)].sum(axis=1))
 
     def leaves(self, contexts: FloatArray) -> IntArray:
         """Return the node that each row ends at in each tree, shape (rows, trees)."""
-        return self._leaves(contexts.astype(np.float32))
-
-    def _leaves(self, contexts: NDArray[np.float32]) -> IntArray:
-        count, columns = contexts.shape
-        values = contexts.ravel()
-        nodes = np.tile(self.roots, count)
-        first = np.repeat(columns * np.arange(count), len(self.roots))  # of each row among the values
-        walking = np.arange(len(nodes))  # pairs of row and tree that have not reached their leaf
-        while len(walking):
-            here = nodes[walking]
-            asked = values[first[walking] + self.feature[here]]
-            following = np.where(asked <= self.threshold[here], self.below[here], self.above[here])
-            nodes[walking] = following
-            walking = walking[following != here]
-        return nodes.reshape(count, -1)
+        table = self.feature, self.threshold, self.below, self.above, self.roots
+        return np.asarray(walk(np.ascontiguousarray(contexts, dtype=float), *table))
 
     def scaled(self, share: float) -> "Trees":
         """Return the trees with every value multiplied."""
@@ -106,6 +89,8 @@ class Forest:
     ----------
     trees
         As plain arrays; their sum is the mean outcome.
+    leaves
+        The node that each row ends at in each tree, shape (n, trees).
     errors
         Outcome minus the mean of the trees that never saw the row, shape (n,).
     seen
@@ -113,57 +98,34 @@ class Forest:
     """
 
     trees: Trees
+    leaves: IntArray
     errors: FloatArray
     seen: BoolArray
 
 
 def grow(rows: Rows, seed: int) -> Forest:
-    """Return a forest, and what the trees that never saw a row say of it."""
-    n = len(rows.outcomes)
-    many = n >= ROWS_FOR_MANY and rows.contexts.size <= MOST_NUMBERS_FOR_MANY
-    forest = RandomForestRegressor(
-        MANY_TREES if many else FEW_TREES,
-        min_samples_leaf=MIN_LEAF,
-        max_features=min(COLUMN_SHARE, MOST_COLUMNS / rows.contexts.shape[1]),
-        max_samples=min(n, MOST_ROWS_OF_A_TREE),
-        random_state=int(rng_for(seed, "trees").integers(1 << 31)),
-    )
-    forest.fit(rows.contexts, rows.outcomes, sample_weight=rows.masses)
-    seen = np.zeros((n, len(forest.estimators_)), dtype=bool)
-    for k, drawn in enumerate(forest.estimators_samples_):
-        seen[drawn, k] = True
-    errors = _unseen_errors(forest, rows, seen)
-    return Forest(flatten([tree.tree_ for tree in forest.estimators_]), errors, seen)
+    """Return a forest, and what the trees that never saw a row say of it.
+
+    Contexts and outcomes should be in standard deviations. scikit-learn's forest needs as long for
+    the Python around a tree of a hundred rows as a forest of fifty takes here.
+    """
+    n, columns = rows.contexts.shape
+    many = rows.contexts.size <= MOST_NUMBERS_FOR_MANY
+    by_column = np.ascontiguousarray(rows.contexts.T)
+    order = np.argsort(by_column, axis=1, kind="stable").astype(np.int32)
+    *table, times = grow_trees(
+        by_column, order, np.ascontiguousarray(rows.outcomes), rows.masses,
+        MANY_TREES if many else FEW_TREES, min(n, MOST_ROWS_OF_A_TREE), MIN_LEAF,
+        max(int(min(COLUMN_SHARE * columns, MOST_COLUMNS)), 1), generator_words(rng_for(seed, "trees")),
+    )  # fmt: skip
+    feature, threshold, below, above, value, roots = table
+    trees = Trees(feature, threshold, below, above, value / len(roots), roots)
+    leaves, seen = trees.leaves(rows.contexts), times.T > 0
+    return Forest(trees, leaves, _unseen_errors(rows, value[leaves], seen), seen)
 
 
-def flatten(trees: list[Any]) -> Trees:
-    """Return scikit-learn's trees as one table."""
-    parts: dict[str, list[Any]] = {name: [] for name in ("f", "t", "b", "a", "v")}
-    roots, first = [], 0
-    for tree in trees:
-        count = tree.node_count
-        own = np.arange(count)
-        below, above = tree.children_left, tree.children_right
-        leaf = below < 0
-        parts["f"].append(np.where(leaf, 0, tree.feature))
-        parts["t"].append(np.where(leaf, 0.0, tree.threshold))
-        parts["b"].append(np.where(leaf, own, below) + first)
-        parts["a"].append(np.where(leaf, own, above) + first)
-        parts["v"].append(tree.value[:, 0, 0] / len(trees))
-        roots.append(first)
-        first += count
-    f, t, b, a, v = (np.concatenate(part) for part in parts.values())
-    return Trees(f, t, b, a, v, np.array(roots))
-
-
-def _unseen_errors(forest: RandomForestRegressor, rows: Rows, seen: BoolArray) -> FloatArray:
-    """Return outcome minus the mean of those trees whose bootstrap left the row out."""
-    n = len(rows.outcomes)
-    total, count = np.zeros(n), np.zeros(n)
-    single = rows.contexts.astype(np.float32)
-    for k, tree in enumerate(forest.estimators_):
-        unseen = ~seen[:, k]
-        total[unseen] += tree.tree_.predict(single[unseen])[:, 0]
-        count += unseen
+def _unseen_errors(rows: Rows, told: FloatArray, seen: BoolArray) -> FloatArray:
+    """Return outcome minus the mean of what those trees told whose draw left the row out."""
+    total, count = np.where(seen, 0.0, told).sum(axis=1), (~seen).sum(axis=1)
     # With a hundred trees a row that all of them saw is a matter of one in 10^20.
     return rows.outcomes - np.where(count > 0, total / np.maximum(count, 1), rows.average)

@@ -1,0 +1,266 @@
+"""Regression trees, grown and walked without Python between them (Breiman 2001).
+
+Every column is put in order once; a tree keeps the rows of a node together in the order of each column,
+so that a split is found by running sums and nothing is ever sorted again.
+"""
+
+import numpy as np
+
+from surefoot.engines.compiling import kernel
+from surefoot.engines.row_draws import up_to
+
+# Contexts, in standard deviations, that are closer than this are the same.
+SAME = 1e-7
+# Outcomes, in standard deviations, with a smaller variance are the same.
+NO_VARIANCE = 1e-14
+
+
+@kernel()
+def _draw(words, count, times):
+    """Count how often each row is drawn, with replacement."""
+    times[:] = 0
+    for _ in range(count):
+        times[up_to(words, np.uint64(len(times) - 1))] += 1
+
+
+@kernel()
+def _drawn_in_order(order, times, ordered):
+    """Write the rows that were drawn in the order of each column; return how many there are."""
+    count = 0
+    for j in range(order.shape[0]):
+        count = 0
+        for i in order[j]:
+            if times[i] > 0:
+                ordered[j, count] = i
+                count += 1
+    return count
+
+
+@kernel()
+def _best_limit(column, rows, outcomes, masses, whole, least):
+    """Return the gain of the best limit of a column and how many rows it leaves below; or none."""
+    mass, total = whole
+    best, place = -np.inf, 0
+    mass_below, total_below = 0.0, 0.0
+    for k in range(len(rows) - least):
+        i = rows[k]
+        mass_below += masses[i]
+        total_below += masses[i] * outcomes[i]
+        if k + 1 >= least and column[rows[k + 1]] > column[i] + SAME:
+            above = total - total_below
+            gain = total_below * total_below / mass_below + above * above / (mass - mass_below)
+            if gain > best:
+                best, place = gain, k + 1
+    return best, place
+
+
+@kernel()
+def _split(contexts, ordered, start, stop, outcomes, masses, least, asked, columns, words):
+    """Return the column and the place of the best split among some columns; column -1 for none.
+
+    Columns are asked in random order, as many as wanted, and on until one of them varies.
+    """
+    mass, total, square = 0.0, 0.0, 0.0
+    for i in ordered[0, start:stop]:
+        mass += masses[i]
+        total += masses[i] * outcomes[i]
+        square += masses[i] * outcomes[i] ** 2
+    best, chosen, place = -np.inf, -1, 0
+    if square / mass - (total / mass) ** 2 <= NO_VARIANCE:
+        return chosen, place
+    varies = False
+    for k in range(len(columns)):
+        if k >= asked and varies:
+            break
+        other = k + np.int64(up_to(words, np.uint64(len(columns) - 1 - k)))
+        j = columns[other]
+        columns[other], columns[k] = columns[k], j
+        rows, column = ordered[j, start:stop], contexts[j]
+        if column[rows[-1]] <= column[rows[0]] + SAME:
+            continue
+        varies = True
+        gain, found = _best_limit(column, rows, outcomes, masses, (mass, total), least)
+        if gain > best:
+            best, chosen, place = gain, j, found
+    return chosen, place
+
+
+@kernel()
+def _part(ordered, start, middle, stop, chosen, below, spare):
+    """Put the rows below first, in the order of each column."""
+    for i in ordered[chosen, start:middle]:
+        below[i] = 1
+    for j in range(ordered.shape[0]):
+        if j == chosen:
+            continue
+        left, right = start, 0
+        for k in range(start, stop):
+            # Written to both sides, kept on one: a branch would be guessed wrong every other time.
+            i = ordered[j, k]
+            ordered[j, left] = spare[right] = i
+            left += below[i]
+            right += 1 - below[i]
+        ordered[j, left:stop] = spare[:right]
+    for i in ordered[chosen, start:middle]:
+        below[i] = 0
+
+
+@kernel()
+def _mean(rows, outcomes, masses):
+    mass, total = 0.0, 0.0
+    for i in rows:
+        mass += masses[i]
+        total += masses[i] * outcomes[i]
+    return total / mass
+
+
+@kernel()
+def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, words):
+    """Return a forest as one table of nodes, and how often each row was drawn for each tree.
+
+    Parameters
+    ----------
+    contexts
+        One column a row, in standard deviations, shape (columns, n).
+    order
+        The rows in the order of each column, shape (columns, n).
+    outcomes, masses
+        In standard deviations, and how often each row counts, shape (n,).
+    trees, drawn
+        How many, and how many rows are drawn, with replacement, for each.
+    least
+        Different rows of a leaf.
+    asked
+        Columns asked at a split.
+    words
+        Where a random generator stands (``generator_words``); it moves on.
+
+    Returns
+    -------
+    feature, threshold, below, above, value
+        Of each node; a leaf is its own child. Children come after their parent.
+    roots
+        The first node of each tree.
+    times
+        Shape (trees, n).
+    """
+    s, n = contexts.shape
+    most = 2 * (min(n, drawn) // least) + 1
+    feature = np.zeros(trees * most, dtype=np.int64)
+    threshold, value = np.zeros(trees * most), np.zeros(trees * most)
+    below, above = np.arange(trees * most), np.arange(trees * most)
+    roots, times = np.empty(trees, dtype=np.int64), np.empty((trees, n), dtype=np.int64)
+    ordered, spare = np.empty((s, min(n, drawn)), dtype=np.int32), np.empty(n, dtype=np.int32)
+    is_below, columns, weights = np.zeros(n, dtype=np.int64), np.arange(s), np.empty(n)
+    waiting = np.empty((most, 3), dtype=np.int64)
+    node = 0
+    for tree in range(trees):
+        _draw(words, drawn, times[tree])
+        weights[:] = masses * times[tree]
+        roots[tree] = node
+        count = _drawn_in_order(order, times[tree], ordered)
+        value[node] = _mean(ordered[0, :count], outcomes, weights)
+        waiting[0] = (node, 0, count)
+        node, depth = node + 1, int(count >= 2 * least)
+        while depth > 0:
+            depth -= 1
+            here, start, stop = waiting[depth]
+            chosen, place = _split(
+                contexts, ordered, start, stop, outcomes, weights, least, asked, columns, words
+            )
+            if chosen < 0:
+                continue
+            middle, rows = start + place, ordered[chosen]
+            feature[here] = chosen
+            threshold[here] = 0.5 * (
+                contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]]
+            )
+            below[here], above[here] = node, node + 1
+            value[node] = _mean(rows[start:middle], outcomes, weights)
+            value[node + 1] = _mean(rows[middle:stop], outcomes, weights)
+            if max(middle - start, stop - middle) >= 2 * least:
+                _part(ordered, start, middle, stop, chosen, is_below, spare)
+            if stop - middle >= 2 * least:
+                waiting[depth] = (node + 1, middle, stop)
+                depth += 1
+            if middle - start >= 2 * least:
+                waiting[depth] = (node, start, middle)
+                depth += 1
+            node += 2
+    return (
+        feature[:node], threshold[:node], below[:node], above[:node], value[:node], roots, times
+    )  # fmt: skip
+
+
+@kernel()
+def walk(contexts, feature, threshold, below, above, roots):
+    """Return the node that each row ends at in each tree, shape (rows, trees)."""
+    nodes = np.empty((len(contexts), len(roots)), dtype=np.int64)
+    for i in range(len(contexts)):
+        for tree in range(len(roots)):
+            node = roots[tree]
+            while below[node] != node:
+                low = contexts[i, feature[node]] <= threshold[node]
+                node = below[node] if low else above[node]
+            nodes[i, tree] = node
+    return nodes
+
+
+@kernel()
+def leaf_samples(leaves, seen, outcomes, order, nodes, count):
+    """Return outcomes that stand for each leaf, shape (leaves, count), and the place of each node.
+
+    Of the rows that a tree was grown from the first of each leaf, in the order given, stand for it;
+    again from the first where a leaf has fewer. Nodes that are no leaves have place 0.
+    """
+    n, trees = leaves.shape
+    size, place = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    for i in range(n):
+        for tree in range(trees):
+            size[leaves[i, tree]] += seen[i, tree]
+    found = 0
+    for node in range(nodes):
+        if size[node] > 0:
+            place[node] = found
+            found += 1
+    samples = np.empty((found, count))
+    size[:] = 0
+    for i in order:
+        for tree in range(trees):
+            node = leaves[i, tree]
+            if seen[i, tree] and size[node] < count:
+                samples[place[node], size[node]] = outcomes[i]
+                size[node] += 1
+    for node in range(nodes):
+        for k in range(size[node], count if size[node] > 0 else 0):
+            samples[place[node], k] = samples[place[node], k % size[node]]
+    return samples, place
+
+
+@kernel()
+def unseen_quantiles(samples, places, seen, quantile):
+    """Return of each row the quantile over the trees that never saw it; infinite where all did.
+
+    Parameters
+    ----------
+    samples
+        Outcomes that stand for each leaf.
+    places
+        Of each row and tree, the leaf's place in ``samples``.
+    seen
+        Of each row and tree, whether the tree was grown from the row.
+    quantile
+        Its level.
+    """
+    (n, trees), each = places.shape, samples.shape[1]
+    decided, values = np.full(n, np.inf), np.empty(trees * each)
+    for i in range(n):
+        count = 0
+        for tree in range(trees):
+            if not seen[i, tree]:
+                values[count : count + each] = samples[places[i, tree]]
+                count += each
+        if count > 0:
+            at = min(max(int(np.ceil(quantile * count - 1e-9)) - 1, 0), count - 1)
+            decided[i] = np.partition(values[:count], at)[at]
+    return decided
