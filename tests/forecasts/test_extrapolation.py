@@ -1,11 +1,20 @@
 """Outside what was seen: growth is followed, a season or an error is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from surefoot.costs import Pieces
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts.ensemble import Ensemble
-from surefoot.forecasts.extrapolation import LEAST_ROWS, agreed_change, linear_trends
+from surefoot.forecasts.extrapolation import (
+    LEAST_ROWS,
+    MOST_TIMES_SMALLEST,
+    Trend,
+    agreed_change,
+    linear_trend,
+)
 from surefoot.forecasts.rows import Rows
 from surefoot.random import rng_for
 
@@ -24,41 +33,72 @@ def fitted(X, y):
 
 
 class TestAgreedChange:
-    def test_is_never_larger_than_any_trend_makes_it(self):
+    def test_is_the_median_where_all_agree_and_nothing_where_they_do_not(self):
         rng = rng_for(0, "agreed")
-        moves, trends = rng.standard_normal((200, 3)), rng.standard_normal((4, 3))
-        change = agreed_change(moves, trends)
-        assert (np.abs(change) <= np.abs(moves @ trends.T).min(axis=1) + 1e-12).all()
-        assert ((change == 0) == (np.abs(np.sign(moves @ trends.T).sum(axis=1)) < 4)).all()
+        moves, trends = rng.standard_normal((500, 3)), rng.standard_normal((5, 3)) + 1.0
+        change, each = agreed_change(moves, trends), moves @ trends.T
+        agree = np.abs(np.sign(each).sum(axis=1)) == 5
+        median, smallest = np.abs(np.median(each, axis=1)), np.abs(each).min(axis=1)
+        held = median > MOST_TIMES_SMALLEST * smallest
+        assert (change[~agree] == 0.0).all()
+        assert np.abs(change[agree & ~held]) == pytest.approx(median[agree & ~held])
+        assert np.abs(change[agree & held]) == pytest.approx(
+            MOST_TIMES_SMALLEST * smallest[agree & held]
+        )
+        assert min((~agree).sum(), (agree & held).sum(), (agree & ~held).sum()) > 20
 
     def test_one_trend_is_followed_as_it_is(self):
         moves, trend = np.array([[1.0, -2.0], [0.0, 0.0]]), np.array([[3.0, 1.0]])
         assert agreed_change(moves, trend).tolist() == [1.0, 0.0]
 
-    def test_no_trend_changes_nothing(self):
-        assert agreed_change(np.ones((3, 2)), np.zeros((0, 2))).tolist() == [0.0, 0.0, 0.0]
 
-
-class TestLinearTrends:
+class TestTrend:
     def test_units_of_outcomes_and_columns_carry_over(self):
         X, y = growing(40)
-        one = linear_trends(Rows.of(X, y, None), COST, 0)
-        other = linear_trends(Rows.of(X * 8.0, y * 2.0, None), COST, 0)
-        assert other == pytest.approx(one / 4.0)
+        one = linear_trend(Rows.of(X, y, None), COST, 0)
+        other = linear_trend(Rows.of(X * 8.0, y * 2.0, None), COST, 0)
+        assert other.coefficients == pytest.approx(one.coefficients / 4.0)
+        assert other.error == pytest.approx(2.0 * one.error)
+        assert other.line(X * 8.0) == pytest.approx(2.0 * one.line(X))
 
     @pytest.mark.parametrize("n", [3, LEAST_ROWS - 1])
     def test_few_rows_have_none(self, n):
         X, y = growing(n)
-        assert linear_trends(Rows.of(X, y, None), COST, 0).shape == (0, 2)
+        assert linear_trend(Rows.of(X, y, None), COST, 0) is None
 
     def test_equal_outcomes_have_none(self):
         X, _ = growing(30)
-        assert len(linear_trends(Rows.of(X, np.ones(30), None), COST, 0)) == 0
+        assert linear_trend(Rows.of(X, np.ones(30), None), COST, 0) is None
 
     def test_many_rows_are_sampled(self):
         X, y = growing(5_000)
-        trends = linear_trends(Rows.of(X, y, None), COST, 0)
-        assert trends.sum(axis=1) == pytest.approx(np.ones(len(trends)), abs=0.02)
+        trend = linear_trend(Rows.of(X, y, None), COST, 0)
+        sums = trend.coefficients.sum(axis=1)
+        assert sums == pytest.approx(np.ones(len(sums)), abs=0.02)
+
+    def test_a_large_change_starts_from_the_linear_decision_and_none_from_that_inside(self):
+        X, y = growing(40)
+        trend = linear_trend(Rows.of(X, y, None), COST, 0)
+        inside, moves = np.repeat(X[-1:], 2, axis=0), np.array([[0.0, 0.0], [500.0, 500.0]])
+        still, far = trend.follow(np.array([150.0, 150.0]), inside, moves)
+        assert still == 150.0
+        assert far == pytest.approx(
+            trend.line(inside)[1] + agreed_change(moves, trend.coefficients)[1], rel=1e-3
+        )
+
+    def test_a_trend_without_errors_divides_by_nothing(self):
+        X = np.arange(40.0).reshape(20, 2)
+        trend = linear_trend(Rows.of(X, X[:, 0], None), COST, 0)
+        exact = Trend(trend.coefficients, trend.line, 0.0)
+        assert exact.follow(np.zeros(1), X[:1], np.zeros((1, 2))).tolist() == [0.0]
+
+    @pytest.mark.parametrize(
+        "change", [{"coefficients": np.ones((2, 3))}, {"error": -1.0}, {"line": None}]
+    )
+    def test_parts_that_do_not_fit_are_refused(self, change):
+        X, y = growing(40)
+        with pytest.raises((InvalidInputError, InvalidTypeError)):
+            replace(linear_trend(Rows.of(X, y, None), COST, 0), **change)
 
 
 class TestStack:
@@ -106,3 +146,13 @@ class TestStack:
         path = np.linspace(X[-1], X[-1] + np.array([6.0, 2.0]) * np.ptp(X, axis=0), 4_000)
         steps = np.abs(np.diff(stack(path)))
         assert steps.max() < 20.0 * np.ptp(y) / len(path)
+
+    def test_decisions_do_not_jump_where_trends_begin_to_differ(self):
+        rng = rng_for(5, "flat")
+        X = rng.standard_normal((30, 3))
+        stack = fitted(X, X[:, 0] + 0.3 * X[:, 1] + rng.standard_normal(30))
+        for _ in range(20):
+            ends = 4.0 * rng.standard_normal((2, 3))
+            steps = np.abs(np.diff(stack(np.linspace(*ends, 4_000))))
+            smooth = np.sort(steps)[-40:]
+            assert smooth[-1] < 0.5  # a forest has steps, of a few hundredths each

@@ -70,18 +70,18 @@ def edit(path, change):
 
 @contextmanager
 def within(seconds):
-    """Stop what takes longer, even a loop without end."""
+    """Stop what takes more processor time, even a loop without end."""
 
     def late(*_):
         raise TimeoutError(f"took more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def refused(read, path, message=None):

@@ -1,8 +1,8 @@
 """Real tasks: contexts and outcomes as numbers, in time order where there is time.
 
 Some tasks were for design; the others were looked at once, when the design was final. The twelve from
-``chicago`` to ``diabetes``, and the twelve from ``avocado`` to ``cars``, each judged an earlier design
-and then joined those for design.
+``chicago`` to ``diabetes``, from ``avocado`` to ``cars`` and from ``usmelec`` to ``college`` each judged
+an earlier design and then joined those for design.
 """
 
 from dataclasses import dataclass
@@ -367,15 +367,85 @@ def college():
     return _task("college", d.drop(columns="Outstate"), d.Outstate, False)
 
 
+def elecequip():
+    return _monthly("fpp2", "elecequip", "value")
+
+
+def wineind():
+    return _monthly("forecast", "wineind", "value")
+
+
+def canadian_gas():
+    return _monthly("fpp3", "canadian_gas", "Volume")
+
+
+def dutch_sales():
+    return _monthly("AER", "DutchSales", "value")
+
+
+def ausbeer():
+    d = _r("fpp2", "ausbeer")
+    quarter = pd.Series(np.arange(len(d)) % 4).astype(str)
+    return _task("ausbeer", _lags(d.value, (1, 4)).assign(quarter=quarter), d.value, True)
+
+
+def cement():
+    d = _r("wooldridge", "cement")
+    known = d[["prcpet", "rresc", "rnonc", "ip"]].shift(1)
+    frame = known.join(_lags(d.ipcem, (1, 12))).assign(month=d.month.astype(str))
+    return _task("cement", frame, d.ipcem, True)
+
+
+def emissions():
+    d = _r("robustbase", "NOxEmissions")
+    frame = d[["LNOxEm", "sqrtWS"]].join(_lags(d.LNOx, (1, 24)))
+    return _task("emissions", frame, d.LNOx, True)
+
+
+def delays_newark():
+    d = _r("nycflights13", "flights")
+    d = d[d.origin == "EWR"].assign(date=lambda f: pd.to_datetime(f[["year", "month", "day"]]))
+    days = d.groupby("date").agg(
+        late=("dep_delay", lambda x: (x > 15).sum()), flights=("flight", "size")
+    )
+    sky = _r("nycflights13", "weather").query("origin == 'EWR'")
+    sky = sky.assign(date=pd.to_datetime(sky[["year", "month", "day"]])).groupby("date")
+    days = days.join(sky[["temp", "wind_speed", "precip", "visib", "pressure"]].mean()).reset_index()
+    late = days.late.astype(float)
+    frame = days.drop(columns=["date", "late"]).join(_calendar(days.date)).join(_lags(late, (1, 7)))
+    return _task("delays_newark", frame, late, True)
+
+
+def computers():
+    d = _r("Ecdat", "Computers")
+    return _task("computers", d.drop(columns="price"), d.price, False)
+
+
+def saratoga():
+    d = _r("mosaicData", "SaratogaHouses")
+    return _task("saratoga", d.drop(columns="price"), d.price / 1000, False)
+
+
+def biomass():
+    d = _r("modeldata", "biomass")
+    return _task("biomass", d[["carbon", "hydrogen", "oxygen", "nitrogen", "sulfur"]], d.HHV, False)
+
+
+def meats():
+    d = _r("modeldata", "meats")
+    return _task("meats", d.filter(like="x_"), d.fat, False)
+
+
 DESIGN = (
     elecdaily, pizza_classic, riders, walmart_1, taylor, restaurant_steak, concrete, medexp, carseats,
     ames, chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
     pizza_veggie, deliveries, boston, wage, diabetes, avocado, drinks, a10, auscafe, calls, elecdemand,
-    hotel_rates, auto, hitters, credit, houses, cars,
+    hotel_rates, auto, hitters, credit, houses, cars, usmelec, h02, debitcards, passengers, hyndsight,
+    seatbelts, houston, bikes_washington, sacramento, clothing, diamonds, college,
 )  # fmt: skip
 JUDGE = (
-    usmelec, h02, debitcards, passengers, hyndsight, seatbelts, houston, bikes_washington, sacramento,
-    clothing, diamonds, college,
+    elecequip, wineind, canadian_gas, dutch_sales, ausbeer, cement, emissions, delays_newark, computers,
+    saratoga, biomass, meats,
 )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 r"""Members that decide in different ways, averaged by what they would have cost: the default.
 
-Each member's decisions on rows that it had not seen (honest decisions) are there for every row. The
-average is the convex combination w that minimises
+Each member's decisions on rows that it had not seen (honest decisions) are there for every row, and so
+are those of their average, with weights from other rows. The average is the convex combination w that
+minimises
 
 .. math:: \frac{n}{\sigma} \, \mathrm{mean\ cost}(H w) + \lambda \, KL(w \| w_0)
 
@@ -12,39 +13,28 @@ errors are left out and named.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.engines.weight_kernel import exponentiated_gradient
-from surefoot.forecasts.centred import smoothed
+from surefoot.forecasts.candidates import candidates, honest_decisions
 from surefoot.forecasts.cleaning import (
     Suspect,
     column_range,
     gross_contexts,
     judged_outcomes,
-    robust_scale,
 )
-from surefoot.forecasts.extrapolation import linear_trends
-from surefoot.forecasts.forecaster import (
-    Bases,
-    Forecaster,
-    HonestForecast,
-    standard_forest,
-)
-from surefoot.forecasts.forest_member import leaf_quantiles
-from surefoot.forecasts.members import Exponential, Level, Spreading
+from surefoot.forecasts.extrapolation import linear_trend
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
-from surefoot.nominals import Empirical
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Members learn from so many rows at most; more do not change what they say.
 MOST_ROWS = 20_000
-LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
 # The weight of the plain forecast before any data, and how strongly weights are held there.
 FIRST_WEIGHT, HOLD = 0.25, 10.0
 STEPS = 300
@@ -55,11 +45,10 @@ MARGIN, GAPS = 0.1, 2.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 # Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
 DECISION_GAPS = 20.0
-# Outcomes below this share of their median are moved away from zero before the logarithm.
-LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
-SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 # A shift is rehearsed with so many draws for each row.
 REHEARSALS = 8
+# Constants and weights of honest decisions come from the rows of the other folds.
+FOLDS = 5
 
 
 @register
@@ -134,21 +123,30 @@ class Ensemble:
         rows = Rows.of(cut[kept], bounded[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
-        members, honest = _members(rows, pieces, seed, constant=self.protect > 0.0)
-        honest = np.clip(honest, *bounds)
-        y = rows.outcomes
+        found = candidates(rows, pieces, seed, constant=self.protect > 0.0)
+        everything = np.ones(len(kept), dtype=bool)
+        members = [one.member(one.constant(rows, everything, pieces)) for one in found]
+        folds = rng_for(seed, "folds").permutation(len(kept)) % min(FOLDS, len(kept))
+        honest = np.clip(honest_decisions(found, rows, folds, pieces), *bounds)
+        times = 1
         if self.protect > 0.0:
-            moves = self._rehearsed(rows, members, seed, frozen)
+            moves, times = self._rehearsed(rows, members, seed, frozen), REHEARSALS
             honest = np.clip((honest[None] + moves).reshape(-1, len(members)), *bounds)
-            y, shares = np.tile(y, REHEARSALS), np.tile(rows.masses, REHEARSALS)
-        else:
-            shares = rows.masses
+        y, shares, folds = (
+            np.tile(rows.outcomes, times),
+            np.tile(rows.masses, times),
+            np.tile(folds, times),
+        )
         weights = stack_weights(honest, y, shares, pieces, rows.count)
-        trends = linear_trends(rows, pieces, seed)
-        stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trends)
-        decided = honest @ weights
-        if self.protect > 0.0:
-            decided = decided.reshape(REHEARSALS, -1)[0]
+        trend = linear_trend(rows, pieces, seed)
+        stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trend)
+        decided = np.empty(len(kept))
+        for fold in np.unique(folds):
+            others, own = folds != fold, np.flatnonzero(folds[: len(kept)] == fold)
+            if others.any():
+                count = rows.count * float(others.mean())
+                weights = stack_weights(honest[others], y[others], shares[others], pieces, count)
+            decided[own] = honest[own] @ weights
         return HonestStack(stack, decided, kept, tuple(suspects))
 
     def _rehearsed(
@@ -194,62 +192,6 @@ def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
     low, high = float(outcomes.min()), float(outcomes.max())
     room = (high - low) * min(DECISION_GAPS / len(outcomes), 1.0)
     return (max(low - room, 0.0) if low >= 0.0 else low - room), high + room
-
-
-def _members(
-    rows: Rows, pieces: Pieces, seed: int, *, constant: bool
-) -> tuple[list[Member], FloatArray]:
-    """Learn every member that the rows allow; return them with their honest decisions."""
-    y, n = rows.outcomes, len(rows.outcomes)
-
-    bases = Bases()
-
-    def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
-        return Forecaster(trees=trees).fit(rows.contexts, outcomes, rows.masses, pieces, seed, bases)
-
-    plain = forecast(y, True)
-
-    def best(errors: FloatArray) -> float:
-        atoms = smoothed(Empirical(np.zeros((n, 1)), errors, rows.masses), rows.count)
-        return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
-
-    level = best(plain.errors)
-    members: list[Member] = [Level(plain.forecast, level)]
-    honest = [y - plain.errors + level]
-    if constant:
-        middle = Forecaster(smooth=False).fit(np.zeros((n, 1)), y, rows.masses, pieces, seed)
-        flat = replace(plain.forecast, constant=middle.forecast.constant, smooth=None, trees=None)
-        flat = replace(flat, theta=np.zeros_like(flat.theta))
-        above = best(y - flat.constant)
-        members.append(Level(flat, above))
-        honest.append(np.full(n, flat.constant + above))
-    if not pieces.two or n < LEAST_LOG_ROWS:
-        return members, np.column_stack(honest)
-    positive = y[y > 0.0]
-    if y.min() >= 0.0 and len(positive) > 0.5 * n:
-        middle_y = float(np.median(positive))
-        shift = 0.0 if y.min() > LOG_FLOOR * middle_y else LOG_SHIFT * middle_y
-        logs = np.log(y + shift)
-        found = forecast(logs, False)
-        constant_log, top = best(found.errors), float(logs.max()) + 2.0
-        members.append(Exponential(found.forecast, constant_log, shift, top))
-        honest.append(np.exp(np.minimum(logs - found.errors + constant_log, top)) - shift)
-    if n >= LEAST_SPREAD_ROWS:
-        scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
-        sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
-        found = forecast(sizes, False)
-        told = sizes - found.errors
-        factor = best(plain.errors / np.exp(told))
-        members.append(
-            Spreading(plain.forecast, found.forecast, factor, float(told.min()), float(told.max()))
-        )
-        honest.append(y - plain.errors + factor * np.exp(told))
-    if n >= LEAST_LEAF_ROWS and not rows.trivial:
-        forest = plain.forest or standard_forest(rows, seed)[0]
-        member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
-        members.append(member)
-        honest.append(decided)
-    return members, np.column_stack(honest)
 
 
 def stack_weights(

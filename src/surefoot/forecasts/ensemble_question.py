@@ -12,7 +12,7 @@ from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Cost
 from surefoot.exceptions import UnsupportedProblemError
 from surefoot.forecasts.centred import Forecasts, Question, why_not_centred
-from surefoot.forecasts.confidence import mean_bound
+from surefoot.forecasts.confidence import cost_bound_of_rows
 from surefoot.forecasts.ensemble import Ensemble
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
@@ -140,7 +140,7 @@ def cost_bound(problem: Problem, rolled: Rolling | None = None) -> float:
     assert nominal.offsets is not None
     decided = nominal.offsets if limits is None else limits.map_into(nominal.offsets)
     costs = problem.cost.evaluate(decided, nominal.outcomes)
-    bound = mean_bound(costs, nominal.weights, CONFIDENCE, observations(nominal))
+    bound = cost_bound_of_rows(costs, nominal.weights, CONFIDENCE, observations(nominal))
     return bound if rolled is None else max(bound, rolled.bound(CONFIDENCE))
 
 

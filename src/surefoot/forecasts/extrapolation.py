@@ -3,26 +3,79 @@
 A linear forecast goes on beyond the rows that it was learned from, rightly where sales grow and their
 own past is a column, wrongly where a season looked like a trend. So several are learned: from all rows,
 without those of the lowest and of the highest forecasts (which have to be extrapolated to), and from
-random halves. What all of them agree on is followed, at the size of the most cautious one. A number
-that is far outside while the others of its row are not looks like an error and is not followed.
+random halves. Where all of them agree on the direction, their median is followed, up to a few times the
+smallest. The larger the change is beside the errors of the linear forecast, the more it starts from the
+linear decision at the edge of what was seen, because other forecasts bend there. A number that is far
+outside while the others of its row are not looks like an error and is not followed.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from surefoot.costs import Pieces
+from surefoot.forecasts.cleaning import robust_scale
 from surefoot.forecasts.forecaster import Forecaster
+from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
+from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import check_array, check_instance, check_number
 
 # Rows of the lowest, and of the highest, forecasts that are left out; and how many random halves.
 TAIL, HALVES = 0.35, 4
 # With fewer rows nothing is followed, and no more than this many are looked at.
 LEAST_ROWS, MOST_ROWS = 10, 2_000
+# The median change is followed up to this many times the smallest.
+MOST_TIMES_SMALLEST = 4.0
+# A change of this many robust standard deviations of errors starts half-way to the linear decision.
+HALF_WAY = 0.25
 
 
-def linear_trends(rows: Rows, pieces: Pieces, seed: int) -> FloatArray:
-    """Return coefficients of linear forecasts from parts of the rows, shape (forecasts, columns).
+@register
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """What linear forecasts make of contexts outside what was seen.
+
+    Attributes
+    ----------
+    coefficients
+        Of linear forecasts from parts of the rows, shape (forecasts, columns).
+    line
+        The decision by the linear forecast from all rows.
+    error
+        Robust standard deviation of its errors on rows left out.
+    """
+
+    coefficients: FloatArray
+    line: Level
+    error: float
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit."""
+        check_instance("line", self.line, Level, "a Level")
+        check_array("coefficients", self.coefficients, (len(self.coefficients), self.line.n_columns))
+        check_number("error", self.error, at_least=0)
+
+    def follow(self, decided: FloatArray, inside: FloatArray, moves: FloatArray) -> FloatArray:
+        """Return decisions for contexts that lie outside by ``moves``.
+
+        Parameters
+        ----------
+        decided
+            Decisions at the nearest contexts inside, shape (rows,).
+        inside, moves
+            Those contexts, and how far the contexts asked for lie beyond, shape (rows, columns).
+        """
+        change = agreed_change(moves, self.coefficients)
+        size = np.abs(change)
+        share = size / np.maximum(size + HALF_WAY * self.error, np.finfo(float).tiny)
+        return np.asarray(decided + share * (self.line(inside) - decided) + change)
+
+
+def linear_trend(rows: Rows, pieces: Pieces, seed: int) -> Trend | None:
+    """Learn linear forecasts from parts of the rows; None where rows are too few or say nothing.
 
     Parameters
     ----------
@@ -33,9 +86,8 @@ def linear_trends(rows: Rows, pieces: Pieces, seed: int) -> FloatArray:
     seed
         Of halves and, with many rows, of the sample.
     """
-    columns = rows.contexts.shape[1]
     if len(rows.outcomes) < LEAST_ROWS or rows.trivial:
-        return np.zeros((0, columns))
+        return None
     rng = rng_for(seed, "extrapolation")
     if len(rows.outcomes) > MOST_ROWS:
         rows = _part(rows, np.sort(rng.choice(len(rows.outcomes), MOST_ROWS, replace=False)))
@@ -52,7 +104,9 @@ def linear_trends(rows: Rows, pieces: Pieces, seed: int) -> FloatArray:
         part = _part(rows, chosen)
         fitted = linear.fit(part.contexts, part.outcomes, part.masses, pieces, seed)
         found.append(fitted.forecast.theta)
-    return np.stack(found)
+    constant = pieces.best_constant(whole.errors, rows.masses / rows.masses.sum())
+    error = float(robust_scale(whole.errors[:, None])[0])
+    return Trend(np.stack(found), Level(whole.forecast, constant), error)
 
 
 def _part(rows: Rows, chosen: IntArray) -> Rows:
@@ -60,7 +114,9 @@ def _part(rows: Rows, chosen: IntArray) -> Rows:
 
 
 def agreed_change(moves: FloatArray, trends: FloatArray) -> FloatArray:
-    """Return what all trends make of moves of contexts: the smallest change, or none if signs differ.
+    """Return what trends make of moves of contexts: the median, or none if their signs differ.
+
+    It is at most a few times the smallest, so that nothing jumps where one of them changes its sign.
 
     Parameters
     ----------
@@ -71,15 +127,15 @@ def agreed_change(moves: FloatArray, trends: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> agreed_change(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[2.0, 1.0], [3.0, -1.0]]))
-    array([2., 0.])
+    >>> trends = np.array([[2.0, 1.0], [3.0, -1.0], [2.5, 1.0]])
+    >>> agreed_change(np.array([[1.0, 0.0], [0.0, 1.0]]), trends)
+    array([2.5, 0. ])
     """
-    if len(trends) == 0:
-        return np.zeros(len(moves))
     changes = moves @ trends.T
-    signs = np.sign(changes[:, 0])
-    same = (np.sign(changes) == signs[:, None]).all(axis=1)
-    return np.asarray(np.where(same, signs * np.abs(changes).min(axis=1), 0.0))
+    middle = np.median(changes, axis=1)
+    smallest = (changes * np.sign(middle)[:, None]).min(axis=1)
+    most = MOST_TIMES_SMALLEST * np.maximum(smallest, 0.0)
+    return np.asarray(np.sign(middle) * np.minimum(np.abs(middle), most))
 
 
 def trust_of_farthest(outside: FloatArray) -> FloatArray:

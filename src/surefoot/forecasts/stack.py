@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts.extrapolation import agreed_change, trust_of_farthest
+from surefoot.forecasts.extrapolation import Trend, trust_of_farthest
 from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
 from surefoot.io import register
 from surefoot.typing import BoolArray, FloatArray
@@ -34,9 +34,9 @@ class Stack:
         Contexts further outside than this share are called far.
     lower, upper
         Of decisions inside.
-    trends
-        Coefficients of linear forecasts, shape (forecasts, columns). Outside, decisions change by what
-        all of them agree on. A lone far number may be an error and is taken as the nearest inside.
+    trend
+        What is followed outside, or None. A lone far number may be an error and is taken as the nearest
+        inside.
     """
 
     members: tuple[Member, ...]
@@ -47,7 +47,7 @@ class Stack:
     far_margin: float
     lower: float
     upper: float
-    trends: FloatArray
+    trend: Trend | None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -60,7 +60,9 @@ class Stack:
         check_array("weights", self.weights, (len(self.members),))
         for name in ("least", "most"):
             check_array(name, getattr(self, name), (len(self.least),))
-        check_array("trends", self.trends, (len(self.trends), len(self.least)))
+        if self.trend is not None:
+            check_instance("trend", self.trend, Trend, "a Trend")
+            check_array("trend", self.trend.line.forecast.theta, self.least.shape)
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper"):
@@ -73,11 +75,12 @@ class Stack:
         inside = self._cut(contexts, self.margin)
         members = np.column_stack([member(inside) for member in self.members])
         decided = np.clip(members, self.lower, self.upper) @ self.weights
-        moves = self._cut(contexts, max(REACH, self.margin)) - inside
-        moves *= trust_of_farthest(self._outside(contexts) / self.far_margin)
-        followed = decided + agreed_change(moves, self.trends)
+        if self.trend is not None:
+            moves = self._cut(contexts, max(REACH, self.margin)) - inside
+            moves *= trust_of_farthest(self._outside(contexts) / self.far_margin)
+            decided = self.trend.follow(decided, inside, moves)
         # Where outcomes were never negative, decisions are not.
-        return np.asarray(np.maximum(followed, 0.0) if self.lower >= 0.0 else followed)
+        return np.asarray(np.maximum(decided, 0.0) if self.lower >= 0.0 else decided)
 
     def _cut(self, contexts: FloatArray, margin: float) -> FloatArray:
         """Return contexts cut to so many ranges outside what was seen."""

@@ -1,0 +1,134 @@
+"""Members of the default before their constants are chosen, with decisions on rows not seen.
+
+The forecast behind a decision is learned without its row. The constant that is added to it is chosen by
+the rows of other folds: the best constant for some rows looks cheaper on them than it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from surefoot.costs import Pieces
+from surefoot.forecasts.centred import smoothed
+from surefoot.forecasts.cleaning import robust_scale
+from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
+from surefoot.forecasts.forest_member import leaf_quantiles
+from surefoot.forecasts.members import Exponential, Level, Spreading
+from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.stack import Member
+from surefoot.nominals import Empirical
+from surefoot.typing import BoolArray, FloatArray, IntArray
+
+LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
+# Outcomes below this share of their median are moved away from zero before the logarithm.
+LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
+SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A member that still lacks its constant.
+
+    Attributes
+    ----------
+    scores
+        Of each row, the number whose best constant the member adds; None if it adds none.
+    decide
+        From a constant to the decision of each row, whose forecast did not see the row.
+    member
+        From a constant to the member.
+    """
+
+    scores: FloatArray | None
+    decide: Callable[[float], FloatArray]
+    member: Callable[[float], Member]
+
+    def constant(self, rows: Rows, chosen: BoolArray, pieces: Pieces) -> float:
+        """Return the constant that is best for some of the rows."""
+        if self.scores is None:
+            return 0.0
+        scores, masses = self.scores[chosen], rows.masses[chosen]
+        count = rows.count * len(scores) / len(chosen)
+        atoms = smoothed(Empirical(np.zeros((len(scores), 1)), scores, masses), count)
+        return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
+
+
+def honest_decisions(found: list[Candidate], rows: Rows, folds: IntArray, pieces: Pieces) -> FloatArray:
+    """Return decisions with constants of the other folds, shape (rows, members)."""
+    honest = np.empty((len(folds), len(found)))
+    for fold in np.unique(folds):
+        own = folds == fold
+        others = ~own if not own.all() else own
+        for j, one in enumerate(found):
+            honest[own, j] = one.decide(one.constant(rows, others, pieces))[own]
+    return honest
+
+
+def candidates(rows: Rows, pieces: Pieces, seed: int, *, constant: bool) -> list[Candidate]:
+    """Learn every member that the rows allow; ``constant`` adds the constant decision."""
+    y, n = rows.outcomes, len(rows.outcomes)
+    bases = Bases()
+
+    def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
+        return Forecaster(trees=trees).fit(rows.contexts, outcomes, rows.masses, pieces, seed, bases)
+
+    plain = forecast(y, True)
+    found = [_level(plain, y)]
+    if constant:
+        found.append(_flat(plain, rows, pieces, seed))
+    if not pieces.two or n < LEAST_LOG_ROWS:
+        return found
+    if y.min() >= 0.0 and (y > 0.0).sum() > 0.5 * n:
+        middle = float(np.median(y[y > 0.0]))
+        shift = 0.0 if y.min() > LOG_FLOOR * middle else LOG_SHIFT * middle
+        found.append(_exponential(forecast(np.log(y + shift), False), np.log(y + shift), shift))
+    if n >= LEAST_SPREAD_ROWS:
+        scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
+        sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
+        found.append(_spreading(plain, y, forecast(sizes, False), sizes))
+    if n >= LEAST_LEAF_ROWS and not rows.trivial:
+        forest = plain.forest or standard_forest(rows, seed)[0]
+        member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
+        found.append(Candidate(None, lambda _: decided, lambda _: member))
+    return found
+
+
+def _level(plain: HonestForecast, y: FloatArray) -> Candidate:
+    told = y - plain.errors
+    return Candidate(plain.errors, lambda c: told + c, lambda c: Level(plain.forecast, c))
+
+
+def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candidate:
+    """Return the decision that is the same everywhere."""
+    n = len(rows.outcomes)
+    middle = Forecaster(smooth=False).fit(np.zeros((n, 1)), rows.outcomes, rows.masses, pieces, seed)
+    flat = replace(
+        plain.forecast, constant=middle.forecast.constant, smooth=None, trees=None,
+        theta=np.zeros_like(plain.forecast.theta),
+    )  # fmt: skip
+    return Candidate(
+        rows.outcomes - flat.constant, lambda c: np.full(n, flat.constant + c), lambda c: Level(flat, c)
+    )
+
+
+def _exponential(found: HonestForecast, logs: FloatArray, shift: float) -> Candidate:
+    told, top = logs - found.errors, float(logs.max()) + 2.0
+    return Candidate(
+        found.errors,
+        lambda c: np.asarray(np.exp(np.minimum(told + c, top)) - shift),
+        lambda c: Exponential(found.forecast, c, shift, top),
+    )
+
+
+def _spreading(
+    plain: HonestForecast, y: FloatArray, found: HonestForecast, sizes: FloatArray
+) -> Candidate:
+    told = sizes - found.errors
+    spread, middle = np.exp(told), y - plain.errors
+    least, most = float(told.min()), float(told.max())
+    return Candidate(
+        plain.errors / spread,
+        lambda c: middle + c * spread,
+        lambda c: Spreading(plain.forecast, found.forecast, c, least, most),
+    )
