@@ -1,8 +1,6 @@
 """One policy for each series: that of the series alone, whatever stands around it."""
 
 import json
-import os
-import signal
 import warnings
 
 import numpy as np
@@ -17,7 +15,7 @@ from surefoot import PreparedPolicy, RobustNewsvendor, RobustPolicy, RollingWind
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError
 from surefoot.panels import PanelColumns, fitting, panel_fit
-from surefoot.panels.running import PanelProgress, run_tasks
+from surefoot.panels.running import PanelProgress
 from surefoot.random import rng_for
 
 from .conftest import panel
@@ -120,19 +118,6 @@ def test_polars_gives_the_same_policies(table, frame, quick):
 def test_backends_give_the_same_bits(table, frame, quick, backend):
     with parallel_config(backend=backend):
         same(fit(frame, quick, n_jobs=2, task_size=2), table, frame)
-
-
-@pytest.mark.parametrize("backend", ["ray", "dask"])
-def test_clusters_give_the_same_bits(table, frame, quick, backend):
-    if backend == "dask":
-        distributed = pytest.importorskip("dask.distributed")
-        with distributed.Client(n_workers=2, threads_per_worker=1), parallel_config(backend="dask"):
-            same(fit(frame, quick, task_size=2), table, frame)
-    else:
-        pytest.importorskip("ray").init(num_cpus=2)
-        pytest.importorskip("ray.util.joblib").register_ray()
-        with parallel_config(backend="ray"):
-            same(fit(frame, quick, task_size=2), table, frame)
 
 
 # Odd series
@@ -250,20 +235,6 @@ def test_a_damaged_part_is_done_again(frame, quick, table, tmp_path):
     with pytest.warns(DataWarning, match="A finished task cannot be read and is done again"):
         found = fit(frame, quick, folder=tmp_path, task_size=3)
     same(found, table, frame)
-
-
-def dies_once(task, folder):
-    """A task whose worker is killed the first time."""
-    mark = folder / f"{task}"
-    if task == 2 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return [task]
-
-
-def test_a_killed_worker_costs_time_only(tmp_path):
-    found = run_tasks(dies_once, range(5), 2, tmp_path)
-    assert sorted(one for part in found for one in part) == [0, 1, 2, 3, 4]
 
 
 # What is asked for

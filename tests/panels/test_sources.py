@@ -41,6 +41,14 @@ def test_a_folder_gives_the_policies_of_the_frame(frame, folder, quick):
     assert from_folder.evaluate(folder, window).equals(from_frame.evaluate(frame, window))
 
 
+def test_the_row_numbers_of_pandas_are_no_context(frame, tmp_path, quick):
+    for shop, rows in frame.groupby("shop"):
+        (tmp_path / f"shop={shop}").mkdir()
+        rows.drop(columns="shop").to_parquet(tmp_path / f"shop={shop}" / "part-0.parquet")
+    table = fit_many(tmp_path, BY, "sales", model=quick, time="date")
+    assert table.columns.contexts == ("date", "price", "promo")
+
+
 def test_a_damaged_file_costs_its_own_series_only(folder, quick):
     file = sorted(folder.rglob("*.parquet"))[-1]
     file.write_bytes(file.read_bytes()[:-40] + b"x" * 40)

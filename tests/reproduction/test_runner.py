@@ -180,6 +180,7 @@ def test_a_missing_cluster_package_is_named(backend, package, tmp_path, monkeypa
         assert store.results() == []
 
 
+@pytest.mark.nightly  # Ray takes long to start; tests/panels/test_running.py starts it each time
 @pytest.mark.filterwarnings("default")  # Ray's own
 def test_a_local_ray_cluster_of_two_workers_gives_equal_numbers(
     reference, tmp_path, small_suite, numbers

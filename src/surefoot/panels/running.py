@@ -1,9 +1,11 @@
 """Run tasks on joblib's backend of the moment, and survive workers that die."""
 
+import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from joblib import Parallel, delayed, parallel
@@ -80,6 +82,10 @@ def run_tasks(
 
     If a worker dies, the tasks that were not finished are tried again.
     """
+    backend, workers = parallel.get_active_backend()
+    if type(backend).__name__ == "RayBackend":
+        yield from _run_on_ray(work, tasks, workers if n_jobs is None else n_jobs, arguments)
+        return
     left = dict(enumerate(tasks))
     for attempt in range(ATTEMPTS):
         runner = Parallel(n_jobs=n_jobs, return_as=_how())
@@ -95,6 +101,28 @@ def run_tasks(
                 raise
         if not left:
             return
+
+
+def _run_on_ray(
+    work: Callable[..., list[Any]], tasks: Sequence[Any], workers: int | None, arguments: Sequence[Any]
+) -> Iterator[list[Any]]:
+    """Yield what tasks give as Ray finishes them; Ray itself does the task of a dead worker again.
+
+    Joblib's own way onto Ray gives nothing back before the last task is done, waits for a dead worker
+    for ever, and without a number of workers runs in this process.
+    """
+    ray = importlib.import_module("ray")
+    if not ray.is_initialized():
+        ray.init()  # the cluster of RAY_ADDRESS, else this machine
+    if workers is None or workers < 1:
+        workers = max(int(ray.cluster_resources()["CPU"]), 1)
+    remote, shared = ray.remote(max_retries=ATTEMPTS)(_numbered), [ray.put(one) for one in arguments]
+    left = enumerate(tasks)
+    waiting = [remote.remote(work, *one, *shared) for one in islice(left, workers)]
+    while waiting:
+        finished, waiting = ray.wait(waiting)
+        waiting += [remote.remote(work, *one, *shared) for one in islice(left, len(finished))]
+        yield from (found for _, found in ray.get(finished))
 
 
 def _how() -> str:

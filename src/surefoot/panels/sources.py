@@ -117,7 +117,8 @@ class ParquetSource(Source):
             found = tuple((name, str(value)) for name, value in keys.items())
             self.files.setdefault(found, []).append(str(fragment.path))
         schema, types = self.data.schema, arrow.types
-        self.names = tuple(schema.names)
+        # The numbers that a pandas frame gives its rows are written along, and say nothing about them.
+        self.names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
         self.categories = tuple(f.name for f in schema if types.is_dictionary(f.type))
         self.dates = tuple(
             f.name for f in schema if types.is_date(f.type) or types.is_timestamp(f.type)

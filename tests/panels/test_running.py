@@ -1,0 +1,97 @@
+"""Tasks on processes and clusters: the same bits everywhere, whoever is killed on the way."""
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from surefoot import fit_many
+from surefoot.panels import panel_fit, sources
+
+from .conftest import panel
+
+BY = ["shop", "product"]
+BACKENDS = ["loky", "dask", "ray"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A panel in Parquet files, a folder for each shop."""
+    place = tmp_path_factory.mktemp("panel")
+    for shop, rows in panel(shops=("east", "north", "south"), products=(1, 2)).groupby("shop"):
+        (place / f"shop={shop}").mkdir()
+        rows.drop(columns="shop").to_parquet(place / f"shop={shop}" / "part-0.parquet", index=False)
+    return place
+
+
+@pytest.fixture(scope="module")
+def alone(folder, quick):
+    """The policies as this process fits them."""
+    return fit_many(folder, BY, "sales", model=quick, time="date")
+
+
+@contextmanager
+def local_cluster(backend):
+    """Two workers on this machine, and joblib pointed to them."""
+    if backend == "loky":
+        with parallel_config(backend=backend, n_jobs=2):
+            yield
+    elif backend == "dask":
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None),
+            parallel_config(backend=backend),
+        ):
+            yield
+    else:
+        ray = pytest.importorskip("ray")
+        pytest.importorskip("ray.util.joblib").register_ray()
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8)
+        try:
+            with parallel_config(backend=backend):
+                yield
+        finally:
+            ray.shutdown()
+
+
+def worker_is_killed(task, *arguments, mark):
+    """Kill the worker that comes first in the middle of its task, as the system does without memory."""
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return panel_fit.fit_task(task, *arguments)
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def not_here(*arguments):
+    raise AssertionError("This process must not read the data, nor fit.")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
+@pytest.mark.filterwarnings("default")  # Ray's and Dask's own
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(
+    backend, folder, alone, quick, tmp_path, monkeypatch
+):
+    # Workers import their own: what is replaced here is what this process would do itself.
+    dying = partial(worker_is_killed, mark=tmp_path / "killed")
+    monkeypatch.setattr(panel_fit, "fit_task", dying)
+    monkeypatch.setattr(panel_fit, "fit_series", not_here)
+    monkeypatch.setattr(sources, "_read_files", not_here)
+    told = []
+    with local_cluster(backend):
+        table = fit_many(
+            folder, BY, "sales", model=quick, time="date", task_size=1, progress=told.append
+        )
+    assert (tmp_path / "killed").exists()
+    assert [progress.tasks_done for progress in told] == [1, 2, 3]
+    assert [(one.key, one.gap, one.digest) for one in table.records] == [
+        (one.key, one.gap, one.digest) for one in alone.records
+    ]
+    frame = panel(shops=("east", "north", "south"), products=(1, 2))
+    np.testing.assert_array_equal(table.decide(frame), alone.decide(frame))
