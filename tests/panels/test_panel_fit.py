@@ -191,6 +191,17 @@ def test_odd_rows_at_decision_time_stop_no_other_series(table, frame):
         assert table.cost(gap) == pytest.approx(table.cost(frame[~north]))
 
 
+@pytest.mark.parametrize("ask", ["decide", "judge"])
+def test_what_all_series_warn_of_is_said_once(table, frame, ask):
+    new = frame.assign(promo=frame["promo"].where(frame["product"] == 1, "half"))
+    with pytest.warns(DataWarning) as caught:
+        getattr(table, ask)(new)
+    assert [str(one.message)[:40] for one in caught] == [
+        "4 series: Training never saw what X holds"[:40]
+    ]
+    assert caught[0].filename == __file__
+
+
 def test_all_series_may_be_odd(frame, quick):
     table = fit(frame.assign(sales=np.nan), quick)
     assert repr(table) == "PolicyTable(6 series by shop, product: 0 fitted, 6 failed)"

@@ -41,6 +41,12 @@ def test_a_folder_gives_the_policies_of_the_frame(frame, folder, quick):
     assert from_folder.evaluate(folder, window).equals(from_frame.evaluate(frame, window))
 
 
+def test_a_partition_of_many_series_is_a_task_of_its_own(folder, quick):
+    told = []
+    fit_many(folder, BY, "sales", model=quick, time="date", task_size=4, progress=told.append)
+    assert [one.series for one in told] == ([3, 6] if list(folder.glob("*/*.parquet")) else [4, 6])
+
+
 def test_the_row_numbers_of_pandas_are_no_context(frame, tmp_path, quick):
     for shop, rows in frame.groupby("shop"):
         (tmp_path / f"shop={shop}").mkdir()

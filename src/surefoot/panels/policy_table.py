@@ -3,8 +3,8 @@
 import math
 import statistics
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,10 @@ class PolicyTable:
         ``DataWarning`` names the series with its reason: one must not hold up ten thousand others.
         """
         columns, _ = raw_columns(frame)
-        decisions, missing = self._decided(columns, len(frame))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            decisions, missing = self._decided(columns, len(frame))
+        _warn_once(caught)
         self._warn(missing)
         return decisions
 
@@ -223,15 +226,18 @@ class PolicyTable:
         columns, _ = raw_columns(frame)
         found, missing = [], {}
         cost = self._settings().cost
-        for series in split_series(columns, self.columns):
-            reason = self.why_not(series.key)
-            try:
-                if reason is None:
-                    found.append(self._judged(series, cost))
-            except InvalidInputError as error:
-                reason = str(error)
-            if reason is not None:
-                missing[series.key] = reason
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for series in split_series(columns, self.columns):
+                reason = self.why_not(series.key)
+                try:
+                    if reason is None:
+                        found.append(self._judged(series, cost))
+                except InvalidInputError as error:
+                    reason = str(error)
+                if reason is not None:
+                    missing[series.key] = reason
+        _warn_once(caught)
         self._warn(missing)
         return tuple(found)
 
@@ -359,6 +365,12 @@ class PolicyTable:
 
 def _shown(key: Key) -> str:
     return " / ".join(key)
+
+
+def _warn_once(caught: Sequence[warnings.WarningMessage]) -> None:
+    """Pass on what series warned of: the same words once, with how many series had them."""
+    for (category, message), count in Counter((w.category, str(w.message)) for w in caught).items():
+        warn_user(message if count == 1 else f"{count:,} series: {message}", category)
 
 
 def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:

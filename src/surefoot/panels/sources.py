@@ -125,7 +125,10 @@ class ParquetSource(Source):
         )
 
     def tasks(self, named: PanelColumns, size: int) -> list[Task]:
-        """Give each worker some partitions; all files of a key must lie in one."""
+        """Give each worker some partitions; all files of a key must lie in one.
+
+        A partition that names a part of the key only holds nobody knows how many series, and is a task.
+        """
         stray = [name for keys in self.files for name, _ in keys if name not in named.by]
         if stray:
             raise InvalidInputError(
@@ -133,6 +136,7 @@ class ParquetSource(Source):
                 "a series would be cut in pieces."
             )
         partitions = [(keys, tuple(files)) for keys, files in self.files.items()]
+        size = size if all(len(keys) == len(named.by) for keys in self.files) else 1
         return [PartitionTask(tuple(partitions[k : k + size])) for k in range(0, len(partitions), size)]
 
 
