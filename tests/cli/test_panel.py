@@ -1,6 +1,7 @@
 """``--by``: one policy for each series, from a table to orders."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -67,7 +68,23 @@ def test_fit_names_series_without_a_policy(folder, tmp_path, capsys):
     assert (found["series"], found["fitted"]) == (5, 4)
     assert found["failed"] == {"east, 01": "A series must have at least 2 rows, got 1."}
     main(fit_command(folder, tmp_path / "a.parquet"))
-    assert "east, 01 has no policy" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "east, 01 has no policy" in told.err
+    assert "5 series (1 failed) in " in told.err
+    assert "a.parquet: 4 policies, one for each shop and product." in told.out
+
+
+def test_fit_says_in_one_line_what_policies_save(folder, tmp_path, capsys):
+    given = fit_command(folder, tmp_path / "a.parquet")
+    automatic = [word for word in given if word not in ("--radius", "0.1")]
+    assert main(automatic) == 0
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("Wrote "))
+    assert re.search(
+        r"one for each shop and product; median cost \d+ % below the constant order, by", line
+    )
+    assert main([*automatic, "--json"]) == 0
+    saving = json.loads(capsys.readouterr().out)["median_saving"]
+    assert f"median cost {100 * saving:.0f} %" in line
 
 
 def test_evaluate_judges_all_series(folder, model, capsys):

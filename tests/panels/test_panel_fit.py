@@ -1,6 +1,7 @@
 """One policy for each series: that of the series alone, whatever stands around it."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -260,8 +261,20 @@ def test_progress_tells_what_is_left(frame, quick, capsys):
     assert told[-1].seconds_left == 0.0
     line = str(PanelProgress(1, 4, 100, 3, 30.0))
     assert line == "100 series (3 failed), 25 %, 30.0 s so far, about 1 min 30 s left"
-    fit(frame, quick, progress=True)
-    assert "6 series, 100 %" in capsys.readouterr().err
+    assert str(PanelProgress(4, 4, 400, 0, 75.0)) == "400 series in 1 min 15 s"
+    fit(frame, quick, progress=True, task_size=2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, "in a file the end alone"
+    assert re.fullmatch(r"6 series in \d+\.\d s", lines[0])
+
+
+def test_a_terminal_sees_each_line_in_the_place_of_the_last(frame, quick, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    fit(frame, quick, progress=True, task_size=2)
+    lines = capsys.readouterr().err.split("\r")[1:]
+    assert [line.split(",")[0] for line in lines[:2]] == ["2 series", "4 series"]
+    assert "left" in lines[0]
+    assert {len(line.rstrip("\n")) for line in lines} == {79}
 
 
 @pytest.mark.parametrize(

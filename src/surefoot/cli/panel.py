@@ -1,5 +1,6 @@
 """``--by``: one policy for each series of a table, such as each product in each shop."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +20,14 @@ from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target
 from surefoot.panels import PolicyTable, fit_many
 from surefoot.panels.fitting import SeriesEvaluation
-from surefoot.panels.records import FAILED, FITTED
+from surefoot.panels.records import FAILED, FITTED, median_saving, saving_words
 from surefoot.typing import FloatArray
 
 SUFFIXES = (".parquet",)
 # Series without a policy that are named with their reason.
 NAMED = 5
+# Series between two lines of progress: all are fitted here, so that small tasks cost nothing.
+PROGRESS_SERIES = 1
 
 
 def fit(
@@ -53,7 +56,7 @@ def fit(
         policies = fit_many(
             frame, list(roles.by), roles.outcome, time=roles.time, random_state=seed,
             model=RobustNewsvendor(backorder, holding, radius=radius),
-            progress=not screen.as_json,
+            progress=not screen.as_json, task_size=PROGRESS_SERIES,
         )  # fmt: skip
     fitted = [record for record in policies.records if record.status == FITTED]
     if not fitted:
@@ -66,13 +69,16 @@ def fit(
     summary = {record.key: record for record in policies.records}
     screen.result({
         "model": str(out), "by": list(roles.by), "series": len(policies), "fitted": len(fitted),
+        "median_saving": median_saving(policies.records),
         "failed": {", ".join(key): r.reason for key, r in summary.items() if r.status == FAILED},
     })  # fmt: skip
 
 
 def _show(policies: PolicyTable, fitted: int, out: Path, screen: Screen) -> None:
     count = "1 policy" if fitted == 1 else f"{fitted:,} policies"
-    screen.say(f"Wrote {out}: {count}, one for each {', '.join(policies.columns.by)}.")
+    saving = median_saving(policies.records)
+    beside = "" if math.isnan(saving) else f"; {saving_words(saving)}, by rows held out"
+    screen.say(f"Wrote {out}: {count}, one for each {' and '.join(policies.columns.by)}{beside}.")
     failed = [record for record in policies.records if record.status == FAILED]
     for record in failed[:NAMED]:
         screen.note(f"{', '.join(record.key)} has no policy: {record.reason}")

@@ -31,8 +31,10 @@ from surefoot.panels.records import (
     FITTED,
     SeriesRecord,
     in_key_order,
+    median_saving,
     model_from_bytes,
     read_part,
+    saving_words,
 )
 from surefoot.panels.running import PanelProgress, Watch, duration, run_tasks
 from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
@@ -101,11 +103,11 @@ class PolicyTable:
         if self.pooled is not None:
             parts += f"; the others are worth {self.pooled.rows:g} rows of one's own"
         gaps = [record.gap for record in fitted if math.isfinite(record.gap)]
-        savings = [record.saving for record in fitted if math.isfinite(record.saving)]
+        saving = median_saving(fitted)
         if gaps:
             parts += f"; median certified gap {100 * statistics.median(gaps):.1g} %"
-        if savings:
-            parts += f"; median cost {100 * statistics.median(savings):.0f} % below the constant order"
+        if math.isfinite(saving):
+            parts += f"; {saving_words(saving)}"
         return f"PolicyTable({len(self):,} series by {', '.join(self.columns.by)}: {parts})"
 
     def __getitem__(self, key: Any) -> Any:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import statistics
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -75,6 +76,22 @@ class SeriesRecord:
 def in_key_order(records: Iterable[SeriesRecord]) -> list[SeriesRecord]:
     """Return records sorted by key."""
     return sorted(records, key=lambda record: key_order(record.key))
+
+
+def median_saving(records: Iterable[SeriesRecord]) -> float:
+    """Return the median over fitted series of the share that they save, NaN where none is known."""
+    savings = [one.saving for one in records if one.status == FITTED and math.isfinite(one.saving)]
+    return statistics.median(savings) if savings else math.nan
+
+
+def saving_words(saving: float) -> str:
+    """Return what a median share saved says.
+
+    >>> saving_words(0.123), saving_words(-0.05)
+    ('median cost 12 % below the constant order', 'median cost 5 % above the constant order')
+    """
+    place = "below" if saving >= 0.0 else "above"
+    return f"median cost {100 * abs(saving):.0f} % {place} the constant order"
 
 
 def model_bytes(model: Any) -> bytes:

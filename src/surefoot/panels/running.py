@@ -13,6 +13,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 # A worker that was killed takes its task with it; the others' tasks are done again at most so often.
 ATTEMPTS = 3
+# Signs of a line of progress, so that a shorter one covers a longer one on a common terminal.
+LINE = 79
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,12 @@ class PanelProgress:
         return self.seconds * (self.tasks - self.tasks_done) / max(self.tasks_done, 1)
 
     def __str__(self) -> str:
-        """Return one line."""
-        failed = f" ({self.failed:,} failed)" if self.failed else ""
+        """Return one line: how far and how long, or what was done at the end."""
+        series = f"{self.series:,} series" + (f" ({self.failed:,} failed)" if self.failed else "")
+        if self.tasks_done == self.tasks:
+            return f"{series} in {duration(self.seconds)}"
         return (
-            f"{self.series:,} series{failed}, {100 * self.tasks_done / max(self.tasks, 1):.0f} %, "
+            f"{series}, {100 * self.tasks_done / self.tasks:.0f} %, "
             f"{duration(self.seconds)} so far, about {duration(self.seconds_left)} left"
         )
 
@@ -70,8 +74,12 @@ def shown(progress: Any) -> Callable[[PanelProgress], None] | None:
 
 
 def _to_stderr(progress: PanelProgress) -> None:
-    end = "\n" if progress.tasks_done == progress.tasks else ""
-    sys.stderr.write(f"\r{progress!s:<100}{end}")
+    """Write one line over the last one; where nobody watches, in a file or pipe, the end alone."""
+    ended = progress.tasks_done == progress.tasks
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{progress!s:<{LINE}}" + ("\n" if ended else ""))
+    elif ended:
+        sys.stderr.write(f"{progress}\n")
     sys.stderr.flush()
 
 
