@@ -11,9 +11,11 @@ from benchmarks import (
     mlp_step,
     online,
     page,
+    panel_memory,
     peers,
     price,
     robustness_pictures,
+    scaling,
     startup,
     step_cost,
     time_to_gap,
@@ -23,7 +25,7 @@ from benchmarks.quality import run as quality_run
 
 for part in (
     startup, command_line, fit_time, step_cost, mlp_step, online, time_to_gap, compare_large, peers, price,
-    robustness_pictures, gap, page, mixed_columns, convergence, coverage, quality_run, quality_page,
+    robustness_pictures, gap, panel_memory, scaling, page, mixed_columns, convergence, coverage, quality_run, quality_page,
 ):  # fmt: skip
     print(f"== {part.__name__}")
     part.main()

@@ -19,7 +19,6 @@ from surefoot import RobustNewsvendor, fit_many
 
 SHOPS, PRODUCTS, ROWS, COLUMNS = 100, 100, 100, 5
 BY = ["shop", "product"]
-WAYS = {"models stay in the folder": True, "models come back": False}
 
 
 def shop_rows(shop, rows):
@@ -48,7 +47,7 @@ def fit_here(data, results):
     """Fit, then decide for each series; print what this process, the driver, held at most."""
     start, began = peak(), time.perf_counter()
     model = RobustNewsvendor(1.0, 0.2, radius=0.1)
-    table = fit_many(data, BY, "sales", model=model, n_jobs=2, folder=results or None)
+    table = fit_many(data, BY, "sales", model=model, n_jobs=2, folder=results)
     seconds, after_fit = time.perf_counter() - began, peak()
     ahead = pd.concat([shop_rows(1_000 + k, 1).assign(shop=k) for k in range(SHOPS)])
     decided = int(np.isfinite(table.decide(ahead)).sum())
@@ -65,23 +64,14 @@ def fit_here(data, results):
 
 
 def main():
-    """Measure each way in a process of its own and write results/panel_memory.csv."""
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        write_panel(folder)
-        for way, kept in WAYS.items():
-            with tempfile.TemporaryDirectory() as results:
-                command = [
-                    sys.executable,
-                    "-m",
-                    "benchmarks.panel_memory",
-                    folder,
-                    results if kept else "",
-                ]
-                found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            rows.append({"way": way, "rows": ROWS, "columns": COLUMNS, **json.loads(found)})
-            print(rows[-1], flush=True)
-    write_csv("panel_memory", rows)
+    """Measure in a process of its own and write results/panel_memory.csv."""
+    with tempfile.TemporaryDirectory() as data, tempfile.TemporaryDirectory() as results:
+        write_panel(data)
+        command = [sys.executable, "-m", "benchmarks.panel_memory", data, results]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    row = {"rows": ROWS, "columns": COLUMNS, **json.loads(found)}
+    print(row)
+    write_csv("panel_memory", [row])
 
 
 if __name__ == "__main__":
