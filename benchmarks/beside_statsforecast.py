@@ -5,7 +5,8 @@ errors in the past, or as the end of its own interval. AutoETS takes no contexts
 them as regressors and is slow, so it has some of the series.
 
 python -m benchmarks.beside_statsforecast             results/beside_statsforecast_*.csv
-python -m benchmarks.beside_statsforecast prices      one panel of restaurant, drifting, prices
+python -m benchmarks.beside_statsforecast restaurant  one panel of restaurant, drifting, prices
+python -m benchmarks.beside_statsforecast prices 60   its first 60 series
 """
 
 import contextlib
@@ -208,22 +209,22 @@ def drifting_rows():
     return panel_rows(PLAIN, sales(FEW, prices=False, drift=0.03, seed=2))
 
 
-def priced_rows():
+def priced_rows(series=SERIES):
     """Judge series with promotions."""
-    return panel_rows(PRICED, sales(SERIES, prices=True, drift=0.01, seed=1))
+    return panel_rows(PRICED, sales(series, prices=True, drift=0.01, seed=1))
 
 
 PANELS = {"restaurant": restaurant_rows, "drifting": drifting_rows, "prices": priced_rows}
 
 
-def main(names=tuple(PANELS)):
+def main(names=tuple(PANELS), *counts):
     """Measure and write a result for each panel; one thread, so that seconds compare."""
     with threadpool_limits(1):
         with contextlib.redirect_stdout(io.StringIO()):  # every way loads and compiles what it needs
             panel_rows(PRICED, sales(3, prices=True, drift=0.01, seed=0))
         for name in names:
-            write_csv(f"beside_statsforecast_{name}", PANELS[name]())
+            write_csv(f"beside_statsforecast_{name}", PANELS[name](*counts))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or tuple(PANELS))
+    main(sys.argv[1:2] or tuple(PANELS), *map(int, sys.argv[2:]))

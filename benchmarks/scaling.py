@@ -21,6 +21,7 @@ from surefoot.policies import Linear
 
 ROWS, COLUMNS = 100, 20
 FIXED = RobustNewsvendor(1.0, 0.2, radius=0.1)
+EVEN = "one core's time, shared evenly"
 COLOURS = ("#0060a8", "#c8553d", "#2f7d4f", "#8a5fa8", "#b8860b")
 
 
@@ -78,20 +79,22 @@ def memory_name(row):
 def draw_lines(axes, lines, title, x, y):
     """Draw lines on logarithmic axes, each with its name."""
     for (name, points), colour in zip(lines.items(), COLOURS, strict=False):
-        axes.plot(*zip(*points, strict=True), marker="o", markersize=4, color=colour, label=name)
+        style = {"linestyle": "--"} if name == EVEN else {"marker": "o", "markersize": 4}
+        axes.plot(*zip(*points, strict=True), color=colour, label=name, **style)
     axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     axes.set_title(title, loc="left", fontsize=11)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.0, -0.16))
 
 
 def draw():
     """Draw the panels whose results there are."""
-    cores = lines_of(read_csv("cores"), "cores", "seconds", lambda row: "solve_many, 10,000 problems")
-    (most, first), *_ = cores["solve_many, 10,000 problems"]
-    counts = [count for count, _ in cores["solve_many, 10,000 problems"]]
-    cores["time of one core, shared evenly"] = [(count, first * most / count) for count in counts]
+    rows = read_csv("cores")
+    solved = f"solve_many, {int(rows[0]['problems']):,} problems"
+    cores = lines_of(rows, "cores", "seconds", lambda row: solved)
+    counts, seconds = zip(*cores[solved], strict=True)
+    cores[EVEN] = [(count, seconds[0] * counts[0] / count) for count in counts]
     panels = [
         (lines_of(read_csv("panel_series"), "series", "processor_s", lambda row: row["way"]),
          "Series against time", "series of 100 rows and 20 columns", "processor seconds"),
@@ -101,12 +104,13 @@ def draw():
     if memory:
         found = lines_of(memory, "rows", "peak_megabytes", memory_name)
         panels.append((found, "Rows against memory", "rows of 10 columns", "peak MB"))
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.4 * len(panels), 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 4.4), layout="constrained")
     for one, panel in zip(axes, panels, strict=True):
         draw_lines(one, *panel)
-    whole = [int(count) for count in counts]
-    axes[1].set_xticks(whole, whole, minor=False)
     axes[1].minorticks_off()
+    axes[1].set_xticks(counts, [f"{count:g}" for count in counts])
+    shares = [0.25, 0.5, 1.0, 2.0, 4.0]
+    axes[1].set_yticks(shares, [f"{share:g}" for share in shares])
     figure.savefig(RESULTS / "scaling.png", dpi=130)
     print(f"wrote {RESULTS / 'scaling.png'}")
 
