@@ -47,7 +47,7 @@ def test_the_bound_of_a_cost_is_above_that_of_a_mean_and_comes_near_it():
     assert before < 1.01
 
 
-@pytest.mark.filterwarnings("ignore::surefoot.DataWarning")
+@pytest.mark.filterwarnings("ignore::surefoot.exceptions.DataWarning")
 @pytest.mark.parametrize("tail", [3, 30])
 def test_the_stated_bound_holds_for_what_is_deployed(tail):
     """Without constants of other folds and the added rows it held in 75 to 85 % of such samples."""
