@@ -7,7 +7,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from surefoot import RollingWindow, fit_many
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
 from surefoot.panels import sources
 
 BY = ("shop", "product")
@@ -89,15 +89,6 @@ def test_a_folder_cut_otherwise_is_refused(folder, quick):
 def test_an_empty_folder_is_refused(tmp_path, quick):
     with pytest.raises(InvalidInputError, match="folder of Parquet files, got .* without any"):
         fit_many(tmp_path, BY, "sales", model=quick)
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(sources.importlib, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[panels\]"'):
-        sources.load_arrow("pyarrow")
 
 
 def test_categories_and_gaps_of_parquet_are_read():

@@ -4,7 +4,6 @@ A source is cut into tasks. A task of a frame carries the rows of its series; on
 names of files, which the worker reads itself, so that the driver never holds the data.
 """
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.exceptions import InvalidInputError, MissingExtraError, SurefootError
+from surefoot.exceptions import InvalidInputError, SurefootError
+from surefoot.io.arrow import load_arrow
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
 
 
@@ -177,16 +177,6 @@ def named_columns(
         raise InvalidInputError(f"outcome must not be a column of by, got {outcome!r}.")
     declared = tuple(name for name in chosen if name in source.categories)
     return PanelColumns(keys, outcome, time, chosen, declared)
-
-
-def load_arrow(module: str) -> Any:
-    """Return a module of pyarrow, or say which command installs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(
-            'Parquet files need pyarrow: run pip install "surefoot[panels]".'
-        ) from error
 
 
 def arrow_values(column: Any) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.exceptions import ModelFileError
+from surefoot.io.arrow import load_arrow
 from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
     BORROWED,
@@ -19,7 +20,6 @@ from surefoot.panels.records import (
     record_from_plain,
 )
 from surefoot.panels.series import PanelColumns
-from surefoot.panels.sources import load_arrow
 from surefoot.validation import check_integer, check_number
 
 FORMAT, FORMAT_VERSION = "surefoot-panel", 2
