@@ -43,14 +43,19 @@ class Lines(NamedTuple):
 
     def means(self, form: TransportForm, slopes: FloatArray, share: float) -> tuple[float, float]:
         """Return E[v] and E[w^2] of the two lines around each of the slopes times a share."""
-        tables = (self.intercepts, self.slopes**2)
         if len(self.slopes) == 2:  # both are straight lines in the slope, so its mean will do
-            mean = share * float(form.weights @ slopes)
-            step = (mean - self.slopes[0]) / (self.slopes[1] - self.slopes[0])
-            gain, square = (float(low + step * (high - low)) for low, high in tables)
-            return gain, square
+            return self.at_mean(share * float(form.weights @ slopes))
         gain, square = (
-            float(form.weights @ np.interp(share * slopes, self.slopes, table)) for table in tables
+            float(form.weights @ np.interp(share * slopes, self.slopes, table))
+            for table in (self.intercepts, self.slopes**2)
+        )
+        return gain, square
+
+    def at_mean(self, mean: float) -> tuple[float, float]:
+        """Return E[v] and E[w^2] of two lines, from the mean slope alone."""
+        step = (mean - self.slopes[0]) / (self.slopes[1] - self.slopes[0])
+        gain, square = (
+            float(low + step * (high - low)) for low, high in (self.intercepts, self.slopes**2)
         )
         return gain, square
 
@@ -132,22 +137,42 @@ def _nearly_balanced(form: TransportForm, slopes: FloatArray) -> FloatArray:
 
 
 def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
-    """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(E w^2)."""
+    """Return what slopes prove in a free support."""
     price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
+    return free_bound(form, price, paid, lambda lines, share: lines.means(form, slopes, share))
+
+
+def free_bound(
+    form: TransportForm,
+    price: float,
+    paid: float,
+    means: Callable[[Lines, float], tuple[float, float]],
+) -> float:
+    """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(E w^2).
+
+    Parameters
+    ----------
+    form
+        The ball and the cost; its rows are not asked.
+    price, paid
+        ||X'u|| over movable columns, and -E[u y].
+    means
+        E[v] and E[w^2] of some lines around a share of the slopes.
+    """
     sets = line_sets(form.pieces) if form.order == 2 else line_sets(form.pieces)[:1]
 
     def gain(share: float) -> float:
         """Spend on the outcomes what the contexts leave over."""
-        means = [lines.means(form, slopes, share) for lines in sets]
+        found = [means(lines, share) for lines in sets]
         if form.order == 1:
             left = form.radius * form.pieces.steepest - share * price
-            return means[0][0] + share * paid + max(left, 0.0) * form.pull
-        return share * paid + _best_mixture(form, means, (share * price) ** 2)
+            return found[0][0] + share * paid + max(left, 0.0) * form.pull
+        return share * paid + _best_mixture(form, found, (share * price) ** 2)
 
     def affordable(share: float) -> bool:
         if form.order == 1:
             return share * price <= form.radius * form.pieces.steepest
-        _, square = sets[-1].means(form, slopes, share)
+        _, square = means(sets[-1], share)
         return share * price <= form.radius * math.sqrt(max(square, 0.0))
 
     most = _largest_share(affordable)

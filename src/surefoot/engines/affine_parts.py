@@ -15,6 +15,7 @@ import numpy as np
 
 from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
+from surefoot.certificates.passes import RowPasses, why_no_passes
 from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.affine_lane import TARGET_SHARE, Lane, Policy, Seen
 from surefoot.engines.affine_proof import (
@@ -24,10 +25,12 @@ from surefoot.engines.affine_proof import (
     why_no_dual,
 )
 from surefoot.engines.engine import Answer, Bounds, Options
+from surefoot.engines.newton_passes import MOST_PASSES, NewtonPasses
 from surefoot.engines.primal_dual import PrimalDualRun
-from surefoot.nominals import Empirical
+from surefoot.nominals import Empirical, RowBatches
 from surefoot.nominals.shapes import checked_draw
-from surefoot.problem import Problem, affine_forms, user_parameters
+from surefoot.problem import Problem, affine_forms, fitted_problem, user_parameters
+from surefoot.problem.columns import some_rows
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
@@ -204,6 +207,40 @@ class FreshPart(Part):
         return math.sqrt(float(variance) / self.judging_rows)
 
 
+class BatchedPart(FreshPart):
+    """One problem on rows in batches: it learns from draws, and passes over all rows certify it."""
+
+    def answer(self) -> Answer:
+        """Return the best policies with what is proved of them over all rows."""
+        estimate = super().answer()
+        if why_no_passes(self.problem) is not None:
+            return estimate
+        try:
+            certificate, passes = self._proved()
+        except KeyboardInterrupt:
+            return estimate._replace(remark="The passes over all rows were interrupted.")
+        told = f"{passes} passes over all rows were taken to certify it."
+        return estimate._replace(certificate=certificate, remark=told)
+
+    def _proved(self) -> tuple[Certificate, int]:
+        """Return the certificate over all rows, and how many passes it took."""
+        rows, tol = RowPasses.of(self.problem), self.lanes[0].options.gap_tol
+        policies = [
+            form.from_user_units(*lane.form.in_user_units(*lane.policy))
+            for form, lane in zip(rows.forms, self.lanes, strict=True)
+        ]
+        run = NewtonPasses.start(rows, policies, tol)
+        beside = [rows.centred(j, *policy, run.descents[j].point.width)
+                  for j, policy in enumerate(policies)]  # fmt: skip
+        uppers = run.take_pass(beside)
+        # The bound may rise up to the best policy that the passes know.
+        while run.taken < MOST_PASSES and run.gap > DUAL_SHARE * tol:
+            if rows.certificate(uppers, run.lowers).gap <= TARGET_SHARE * tol:
+                break
+            run.take_pass()
+        return rows.certificate(uppers, run.lowers), run.taken
+
+
 class DualBound:
     """The run behind a lower bound on the judging rows' own optimum; its policy is never handed out."""
 
@@ -246,14 +283,20 @@ def part_of(problem: Problem, seed: int, options: Options) -> Part:
         forms = affine_forms(problem)
         lanes = [Lane(form, options, rotate=True) for form in forms]
         return Part(problem, lanes, [rng_for(seed, "dasgd", str(j)) for j in range(len(lanes))])
-    rows = _judging_size(problem, seed)
-    drawn = fresh_rows(problem, rng_for(seed, "evaluation"), rows)
+    nominal = problem.nominal
+    if isinstance(nominal, RowBatches):
+        problem = fitted_problem(problem)
+        drawn = some_rows(nominal, rng_for(seed, "evaluation"), _judging_size(problem, seed))
+    else:
+        drawn = fresh_rows(problem, rng_for(seed, "evaluation"), _judging_size(problem, seed))
+    rows = len(drawn.contexts)
     forms = affine_forms(problem.around(drawn))
     # Fresh rows are not in the span of the judging rows, so nothing is rotated.
     lanes = [Lane(form, options, rotate=False) for form in forms]
     units = forms[0].scale / forms[0].column_unit
     movable = forms[0].movable if isinstance(forms[0], WassersteinForm) else np.ones(len(units), bool)
-    return FreshPart(in_fitted_ball(problem, units, movable), lanes, seed, rows)
+    kind = BatchedPart if isinstance(nominal, RowBatches) else FreshPart
+    return kind(in_fitted_ball(problem, units, movable), lanes, seed, rows)
 
 
 def in_fitted_ball(problem: Problem, scale: FloatArray, movable: BoolArray) -> Problem:

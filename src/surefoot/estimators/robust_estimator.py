@@ -21,6 +21,11 @@ from surefoot.engines.stream import (
     support_of,
     why_no_stream,
 )
+from surefoot.estimators.batches import (
+    check_batches,
+    refuse_beside_batches,
+    refuse_parts_beside_batches,
+)
 from surefoot.estimators.data_warnings import labelled, plain_labels, suspects_sentence
 from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.fitted_policy import FittedPolicy
@@ -29,9 +34,15 @@ from surefoot.estimators.radius_rules import ruled_radius
 from surefoot.estimators.radius_selection import choose_radius
 from surefoot.estimators.recipe import Recipe
 from surefoot.estimators.scikit_learn_habits import seed_from
-from surefoot.exceptions import DataWarning, InvalidInputError, SurefootWarning, warn_user
+from surefoot.exceptions import (
+    DataWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    SurefootWarning,
+    warn_user,
+)
 from surefoot.forecasts import Question, Suspect, confident_radius
-from surefoot.nominals import Empirical, Nominal
+from surefoot.nominals import Empirical, Nominal, RowBatches
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
 from surefoot.solvers import default_solver
@@ -59,15 +70,16 @@ class RobustEstimator(FittedPolicy):
     # --- fitting ----------------------------------------------------------------------------------
 
     @recorded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, time: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, time: Any = None) -> Self:
         """Learn a policy from past pairs.
 
         Parameters
         ----------
         X
-            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers.
+            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers. Or rows
+            that do not fit into memory, with their outcomes: ``ParquetRows(folder, outcome="sales")``.
         y
-            Outcomes, shape (rows,) or (rows, products).
+            Outcomes, shape (rows,) or (rows, products); None beside rows that have their own.
         sample_weight
             Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
             counts of observations; others say only how much rows matter beside each other.
@@ -78,7 +90,10 @@ class RobustEstimator(FittedPolicy):
             rows as draws in no order.
         """
         with self._kept_on_failure():
-            when = time_order(time, X)
+            batched = isinstance(X, RowBatches)
+            if batched:
+                refuse_beside_batches(y=y, sample_weight=sample_weight, time=time)
+            when = None if batched else time_order(time, X)
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
             if when is not None and len(when) != len(y):
                 raise InvalidInputError(f"time must have a value for each row, got {len(when)}.")
@@ -138,6 +153,8 @@ class RobustEstimator(FittedPolicy):
         for name in ("radius_path_", "radius_rule_", "_stream", "_stream_arrays"):
             if hasattr(self, name):
                 delattr(self, name)
+        if isinstance(X, RowBatches):
+            return self._checked_batches(given, X, seed)
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         recipe = given.fitted(X)
         nominal = self._nominal(recipe, X, y, weight)
@@ -145,6 +162,19 @@ class RobustEstimator(FittedPolicy):
         self.fingerprint_ = fingerprint(X, y)
         self._given_recipe = given
         return recipe, nominal, y, seed
+
+    def _checked_batches(
+        self, given: Recipe, rows: RowBatches, seed: int
+    ) -> tuple[Recipe, Nominal, FloatArray, int]:
+        """Return what ``_checked`` does, for rows that do not fit into memory."""
+        refuse_parts_beside_batches(given)
+        sample = rows.survey.sample
+        check_batches(self, rows)
+        recipe = given.fitted(sample.contexts)
+        self.__dict__.pop("fingerprint_", None)  # of rows at hand
+        self._given_recipe = given
+        outcomes = sample.outcomes
+        return recipe, rows, outcomes[:, 0] if rows.n_products == 1 else outcomes, seed
 
     def _chosen_radius(self, recipe: Recipe, question: Question, seed: int) -> float:
         """Return the radius as given, or choose it and remember what was seen."""
@@ -243,6 +273,11 @@ class RobustEstimator(FittedPolicy):
         chooses the radius, if it is "auto") from its rows. ``certificate_`` then speaks of the newest
         rows only.
         """
+        if isinstance(X, RowBatches):
+            raise InvalidTypeError(
+                "X must be contexts, got rows in batches: fit takes them, and partial_fit one batch of "
+                "rows.batches() after the other."
+            )
         with self._kept_on_failure():
             if not hasattr(self, "parameters_"):
                 X, y = self._first_rows(X, y)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import Newsvendor
+from surefoot.estimators.batches import refuse_beside_batches
 from surefoot.estimators.data_warnings import ColumnLabel, plain_labels
 from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.inputs import check_contexts, check_pairs, time_order
@@ -25,7 +26,7 @@ from surefoot.estimators.row_costs import (
 )
 from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Ensemble, Forecaster
-from surefoot.nominals import Nominal
+from surefoot.nominals import Nominal, RowBatches
 from surefoot.policies import Linear
 from surefoot.solvers import Solver
 from surefoot.typing import FloatArray
@@ -163,7 +164,7 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         time: Any = None,
         *,
@@ -175,9 +176,10 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         Parameters
         ----------
         X
-            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers.
+            Contexts, shape (rows, columns): an array, or a pandas or polars frame of numbers. Or rows
+            that do not fit into memory, with their outcomes: ``ParquetRows(folder, outcome="sales")``.
         y
-            Outcomes, shape (rows,) or (rows, products).
+            Outcomes, shape (rows,) or (rows, products); None beside rows that have their own.
         sample_weight
             Non-negative, one per row; a weight of 2 counts as the row twice. So whole weights are
             counts of observations; others say only how much rows matter beside each other.
@@ -216,6 +218,8 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
                 "nominal must be 'auto', None or a Forecaster beside costs of each row, "
                 f"got {self.nominal!r}."
             )
+        if isinstance(X, RowBatches):
+            refuse_beside_batches(backorder=given[0], holding=given[1])
         ball = self._recipe().ball
         when = time_order(time, X)
         self._forget()

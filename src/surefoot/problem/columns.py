@@ -2,12 +2,15 @@
 
 import math
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.nominals import Empirical, Nominal
+from surefoot.nominals import Empirical, Nominal, RowBatches
+from surefoot.nominals.row_batches import Moments
+from surefoot.policies import Policy
 from surefoot.problem.problem import Problem
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray
@@ -41,12 +44,16 @@ def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
 def column_units(
     problem: Problem, names: tuple[str, ...] | None, features: FloatArray, weights: FloatArray
 ) -> ColumnUnits:
-    """Return the units in which columns (features) are measured, and which of them may move.
+    """Return the units in which columns (features) of some rows are measured, and which may move."""
+    return spread_units(problem, names, column_spread(features, weights))
+
+
+def spread_units(problem: Problem, names: tuple[str, ...] | None, spread: FloatArray) -> ColumnUnits:
+    """Return the units in which columns (features) of some spread are measured, and which may move.
 
     Beyond the ambiguity set's own units, all columns are divided by one common power of two, so that
     the shape of the set stays as it is and numbers are of the size of one.
     """
-    spread = column_spread(features, weights)
     if problem.policy.features is not None:
         names = None
         named = [column for column in problem.ball.frozen if isinstance(column, str)]
@@ -70,18 +77,43 @@ def column_units(
 def fitted_problem(problem: Problem) -> Problem:
     """Return the problem with the units and the columns of its ambiguity set as its rows have them."""
     nominal, policy = problem.nominal, problem.policy
-    if not isinstance(nominal, Empirical):
-        nominal = sampled_rows(nominal)
-    nominal = nominal.distinct()  # as forms have it, so that the order of rows changes no digit
-    features = policy.transform(nominal.contexts)
-    units = column_units(problem, nominal.names, features, nominal.weights)
+    if isinstance(nominal, RowBatches):
+        units = spread_units(problem, nominal.names, moments_spread(batch_moments(policy, nominal)))
+    else:
+        if not isinstance(nominal, Empirical):
+            nominal = sampled_rows(nominal)
+        nominal = nominal.distinct()  # as forms have it, so that the order of rows changes no digit
+        features = policy.transform(nominal.contexts)
+        units = column_units(problem, nominal.names, features, nominal.weights)
     return replace(problem, ball=problem.ball.fitted(units.scale / units.common, units.movable))
 
 
 def sampled_rows(nominal: Nominal, seed: int = 0) -> Empirical:
-    """Return rows that stand for a nominal without rows of its own."""
+    """Return rows that stand for a nominal without rows of its own, or with more than fit."""
+    if isinstance(nominal, RowBatches):
+        return some_rows(nominal, rng_for(seed, "judging rows"), JUDGING_ROWS)
     drawn = nominal.sample(rng_for(seed, "judging rows"), JUDGING_ROWS)
     return Empirical(*drawn, names=nominal.names)
+
+
+def some_rows(nominal: RowBatches, rng: np.random.Generator, size: int) -> Empirical:
+    """Return so many of the rows that are kept from all batches, or all of them, in random order."""
+    kept = nominal.survey.sample
+    return kept.take(rng.permutation(len(kept.contexts))[:size])
+
+
+def batch_moments(policy: Policy, nominal: RowBatches) -> Moments:
+    """Return the moments of all rows' features, by a pass of its own if there is a feature map."""
+    if policy.features is None:
+        return nominal.survey.contexts
+    parts = (Moments.of(policy.transform(contexts)) for contexts, _ in nominal.batches())
+    return reduce(Moments.joined, parts)
+
+
+def moments_spread(moments: Moments) -> FloatArray:
+    """Return the standard deviation of each column, zero where it is only rounding."""
+    size = np.maximum(np.abs(moments.least), np.abs(moments.most))
+    return np.where(moments.spread > CONSTANT_COLUMN * size, moments.spread, 0.0)
 
 
 def check_support(problem: Problem, features: FloatArray, outcomes: FloatArray) -> None:

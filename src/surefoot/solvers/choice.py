@@ -3,6 +3,7 @@
 from surefoot.ambiguity import AffineForm, WassersteinForm
 from surefoot.engines.cutting_planes import small_program
 from surefoot.engines.joint_planes import small_joint_program
+from surefoot.nominals import RowBatches
 from surefoot.problem import Problem, affine_forms, joint_form, why_not_joint
 from surefoot.solvers.base import Solver
 from surefoot.solvers.cutting_planes import CuttingPlanes
@@ -36,6 +37,8 @@ def default_solver(problem: Problem) -> Solver:
     if why_not_joint(problem) is None:
         return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
     quick, cuts = PrimalDual(), CuttingPlanes()
+    if isinstance(problem.nominal, RowBatches):
+        return quick if quick.why_not(problem) is None else DASGD()
     if quick.why_not(problem) is None and not any(_interpolates(f) for f in affine_forms(problem)):
         return quick
     if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):

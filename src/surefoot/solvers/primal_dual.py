@@ -1,17 +1,19 @@
 """Stochastic primal-dual hybrid gradient: the quickest certified answer for affine problems."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
+from surefoot.certificates.passes import RowPasses, why_no_passes
 from surefoot.engines.affine import AFFINE_STEPS
 from surefoot.engines.affine_proof import why_no_dual
 from surefoot.engines.engine import Parameters
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.io import register
-from surefoot.nominals import Empirical
+from surefoot.nominals import Empirical, RowBatches
 from surefoot.problem import Problem, affine_forms, user_parameters
 from surefoot.random import rng_for
 from surefoot.solvers.base import (
@@ -24,6 +26,7 @@ from surefoot.solvers.base import (
     assemble,
 )
 from surefoot.solvers.loop import draw_blocks, run_until
+from surefoot.solvers.passes import finish_by_passes
 from surefoot.validation import check_integer, check_number
 
 # Blocks between checks grow by this factor: the gap falls geometrically, so it is checked often.
@@ -41,6 +44,10 @@ class PrimalDual(AffineSolver):
     row, moves its slope, and steps the policy along the mean of all slopes. No sample is moved: for
     a linear policy and a free support, the ambiguity ball is a price on the norm of the parameters.
     The gap falls geometrically, where that of ``DASGD`` falls like 1/sqrt(steps).
+
+    Rows that do not fit into memory (``ParquetRows``) are solved on a sample; Newton's method, with a
+    pass over all rows for each of its few steps, then goes on to the best policy of all, and the gap is
+    certified over all.
 
     Parameters
     ----------
@@ -83,6 +90,8 @@ class PrimalDual(AffineSolver):
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why the problem has no primal-dual form, or None."""
+        if isinstance(problem.nominal, RowBatches):
+            return why_no_passes(problem)
         reason = super().why_not(problem)
         if reason is not None:
             return reason
@@ -98,6 +107,8 @@ class PrimalDual(AffineSolver):
         """Solve a problem at several radii, each from the last one: best from the largest down."""
         check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
+        if isinstance(problem.nominal, RowBatches):
+            return [self._finished(problem.at_radius(float(radius)), seed) for radius in radii]
         products = [
             self.path(form, radii, rng_for(seed, "dasgd", str(j)))
             for j, form in enumerate(affine_forms(problem))
@@ -105,6 +116,15 @@ class PrimalDual(AffineSolver):
         return [
             assemble(self, answers, gap_tol=self.gap_tol) for answers in zip(*products, strict=True)
         ]
+
+    def _finished(self, problem: Problem, seed: int) -> Solution:
+        """Solve on a sample of rows that do not fit into memory, and finish by passes over all."""
+        began, passes, quiet = time.perf_counter(), RowPasses.of(problem), replace(self, callback=None)
+        sampled = [
+            quiet.path(form, [problem.radius], rng_for(seed, "dasgd", str(j)))[0]
+            for j, form in enumerate(passes.forms)
+        ]
+        return finish_by_passes(self, passes, sampled, began)
 
     def path(
         self, form: AffineForm, radii: Sequence[float], rng: np.random.Generator
