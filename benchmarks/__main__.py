@@ -1,6 +1,7 @@
 """Run every benchmark, the quick ones first."""
 
 from benchmarks import (
+    beyond_memory,
     command_line,
     compare_large,
     convergence,
@@ -25,7 +26,8 @@ from benchmarks.quality import run as quality_run
 
 for part in (
     startup, command_line, fit_time, step_cost, mlp_step, online, time_to_gap, compare_large, peers, price,
-    robustness_pictures, gap, panel_memory, scaling, page, mixed_columns, convergence, coverage, quality_run, quality_page,
+    robustness_pictures, gap, panel_memory, scaling, page, mixed_columns, convergence, coverage,
+    beyond_memory, quality_run, quality_page,
 ):  # fmt: skip
     print(f"== {part.__name__}")
     part.main()

@@ -59,7 +59,7 @@ def test_names_and_products_are_those_of_the_rows():
 def test_a_solver_of_ones_own(rows):
     model = RobustNewsvendor(3.0, 0.5, radius=0.1, solver=DASGD()).fit(rows)
     assert model.status_.startswith("DASGD converged after ")
-    assert "passes over all rows" in model.status_
+    assert "Passes over all rows to certify it: " in model.status_
     assert model.certificate_.message.startswith("Over all 6,000 rows")
 
 

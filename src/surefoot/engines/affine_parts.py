@@ -219,7 +219,7 @@ class BatchedPart(FreshPart):
             certificate, passes = self._proved()
         except KeyboardInterrupt:
             return estimate._replace(remark="The passes over all rows were interrupted.")
-        told = f"{passes} passes over all rows were taken to certify it."
+        told = f"Passes over all rows to certify it: {passes}."
         return estimate._replace(certificate=certificate, remark=told)
 
     def _proved(self) -> tuple[Certificate, int]:
