@@ -43,6 +43,15 @@ def moved(form, point):
     return lambda other: other.from_user_units(*form.in_user_units(*point))
 
 
+def good_point(rows, width, shift=0.02):
+    """Return a point near the best policy, whose slopes balance but for a little."""
+    data, form = rows.nominal, rows.forms[0]
+    theta = np.linspace(1.0, 3.0, 4) / np.geomspace(1.0, 100.0, 4)
+    intercept = np.quantile(data.y[:, 0] - data.X @ theta, form.pieces.quantile)
+    theta, intercept = form.from_user_units(theta * (1.0 + shift), intercept + shift)
+    return rows.centred(0, theta, intercept - shift * theta @ rows.centre, width)
+
+
 @pytest.mark.parametrize(("order", "kappa", "radius", "frozen"), CASES)
 def test_the_upper_bound_is_the_worst_case(order, kappa, radius, frozen):
     problem = problem_of(order, kappa, radius, frozen)
@@ -69,7 +78,7 @@ def test_the_lower_bound_is_that_of_the_same_slopes(order, kappa, radius, frozen
     problem = problem_of(order, kappa, radius, frozen)
     rows = RowPasses.of(problem)
     at_once = whole(problem)
-    point = rows.centred(0, np.array([0.2, 0.3, 0.5, 0.6]), 2.0, 0.5)
+    point = good_point(rows, 0.2)
     (sums,) = rows.sums(problem.nominal.batches(), [[point]])[0]
     columns, outcomes = rows.rows(problem.nominal.X, problem.nominal.y)
     residuals = columns @ np.append(point.theta, point.intercept) - outcomes[:, 0]
@@ -87,8 +96,8 @@ def test_the_lower_bound_is_that_of_the_same_slopes(order, kappa, radius, frozen
     assert ready.max() <= pieces.up * (1 + 1e-12)
     exact = at_once.lower_bound(ready * rows.forms[0].cost_unit / at_once.cost_unit)
     found = rows.lower(0, sums) * rows.forms[0].value_unit
-    assert found <= exact * at_once.value_unit * (1.0 + 1e-6) + 1e-9
-    assert found == pytest.approx(exact * at_once.value_unit, rel=1e-5, abs=1e-6)
+    assert found > 0.1  # of about 3: no empty comparison
+    assert found == pytest.approx(exact * at_once.value_unit, rel=1e-5)
 
 
 @pytest.mark.parametrize(("order", "kappa", "radius", "frozen"), CASES)
@@ -98,13 +107,13 @@ def test_no_policy_of_all_rows_is_below_the_lower_bound(order, kappa, radius, fr
     rng = np.random.default_rng(0)
     bounds, values = [], []
     for _ in range(20):
-        theta, intercept = rng.normal(0.3, 0.3, 4), float(rng.normal(0.0, 2.0))
-        point = rows.centred(0, theta, intercept, float(rng.uniform(0.05, 2.0)))
+        point = good_point(rows, float(rng.uniform(0.05, 0.5)), float(rng.normal(0.0, 0.05)))
+        theta, intercept = rows.policy(0, point)
         (sums,) = rows.sums(problem.nominal.batches(), [[point]])[0]
         bounds.append(rows.lower(0, sums) * rows.forms[0].value_unit)
         policy = moved(rows.forms[0], (theta, intercept))(at_once)
         values.append(at_once.worst_value(*policy)[0] * at_once.value_unit)
-    assert max(bounds) <= min(values)
+    assert 0.1 < max(bounds) <= min(values)
 
 
 def test_units_are_those_of_all_rows_and_not_of_the_sample():
@@ -141,15 +150,22 @@ def test_a_constant_and_a_doubled_frozen_column_do_no_harm():
     problem = problem_of(frozen=(0, 4), data=(X, y))
     rows = RowPasses.of(problem)
     assert rows.unpriced(rows.forms[0]).tolist() == [True, False, False, False, True, True, True]
-    point = rows.centred(0, np.array([0.1, 0.3, 0.5, 0.6, 0.1, 0.0]), 2.0, 0.5)
-    (sums,) = rows.sums(problem.nominal.batches(), [[point]])[0]
-    assert rows.lower(0, sums) > 0.0
+    plain = RowPasses.of(problem_of(frozen=(0,)))
+    bounds = []
+    for one, more in ((plain, ()), (rows, (0.0, 0.0))):
+        theta, intercept, width = good_point(plain, 0.2)
+        moved_by = plain.outcome_centres[0] - one.outcome_centres[0]  # means of samples
+        point = module.Point(np.append(theta, more), intercept + moved_by, width)
+        (sums,) = one.sums(one.nominal.batches(), [[point]])[0]
+        bounds.append(one.lower(0, sums) * one.forms[0].value_unit)
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-3)
+    assert bounds[1] > 0.1
 
 
 def test_slopes_that_cannot_be_balanced_prove_the_least_cost(monkeypatch):
     problem = problem_of(frozen=(0,))
     rows = RowPasses.of(problem)
-    (sums,) = rows.sums(problem.nominal.batches(), [[rows.centred(0, np.zeros(4), 0.0, 0.5)]])[0]
+    (sums,) = rows.sums(problem.nominal.batches(), [[good_point(rows, 0.2)]])[0]
     assert rows.lower(0, sums) > 0.0
     monkeypatch.setattr(module, "_balancing", lambda squares, gradient: np.zeros(len(gradient)))
     assert rows.lower(0, sums) == 0.0

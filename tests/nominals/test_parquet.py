@@ -183,7 +183,10 @@ def test_a_missing_value_is_a_gap(tmp_path):
 def test_files_that_change_or_break_between_passes_are_noticed(folder, data):
     rows = ParquetRows(folder, outcome="sales")
     written(folder, *data, files=3, group=10_000)
-    with pytest.raises(InvalidInputError, match="part-0.parquet must"):
+    with pytest.raises(InvalidInputError, match="part-0.parquet must be a whole Parquet file"):
+        list(rows.batches())  # a row group is gone
+    written(folder, data[0][:4_000], data[1][:4_000], files=3, group=100)
+    with pytest.raises(InvalidInputError, match=r"part-0.parquet must stay as it is, got \d+ rows in"):
         list(rows.batches())
     rows = ParquetRows(folder, outcome="sales")
     (folder / "part-1.parquet").unlink()
