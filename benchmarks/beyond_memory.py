@@ -75,13 +75,14 @@ def fitted(how, solver, folder):
     else:
         solvers = {"PrimalDual": PrimalDual(), "DASGD": DASGD()}
         model = RobustNewsvendor(BACKORDER, HOLDING, radius=radius, solver=solvers[solver])
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     if how == FILES:
         model.fit(ParquetRows(folder, outcome="sales"))
     else:
         model.fit(*given)
     return {
         "seconds": f"{time.perf_counter() - began:.1f}",
+        "processor_seconds": f"{time.process_time() - spent:.1f}",
         "peak_megabytes": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
         "gap": f"{model.certificate_.gap:.2e}" if how != AUTOMATIC else "",
         "upper": f"{model.certificate_.upper:.6g}",
@@ -111,7 +112,7 @@ def picture(rows):
     }
     for axis, key, unit, label in (
         (axes[0], "peak_megabytes", 1e3, "peak memory, GB"),
-        (axes[1], "seconds", 1.0, "seconds"),
+        (axes[1], "processor_seconds", 1.0, "processor seconds"),
     ):
         for (how, solver), (name, style) in names.items():
             mine = [row for row in rows if (row["data"], row["solver"]) == (how, solver)]
@@ -141,13 +142,13 @@ def page(rows):
     ]  # fmt: skip
     heads = {
         "count": "rows", "data": "data", "solver": "solver", "peak_megabytes": "peak MB",
-        "seconds": "seconds", "proved": "certified gap",
+        "seconds": "seconds", "processor_seconds": "processor seconds", "proved": "certified gap",
     }  # fmt: skip
     loads = [float(row["load"]) for row in rows]
     text = f"""Ten columns of 32 bits, files of a million rows in order of time, radius {RADIUS}; peak memory of the whole process,
 seconds of the fit from the first byte read, while other work ran on the machine (load {min(loads):.0f} to {max(loads):.0f}).
 
-![Peak memory and seconds against rows](../images/beyond_memory.png)
+![Peak memory and processor seconds against rows](../images/beyond_memory.png)
 
 {table(shown, heads)}
 
@@ -158,6 +159,11 @@ seconds of the fit from the first byte read, while other work ran on the machine
 def main(sizes=ROWS):
     """Measure and write results/beyond_memory.csv and the picture."""
     rows = []
+    with tempfile.TemporaryDirectory() as name:  # compile what is compiled, and keep it on disk
+        write_files(Path(name), 10_000)
+        for solver in ("PrimalDual", "DASGD"):
+            measured(FILES, solver, Path(name), 10_000)
+        measured(AUTOMATIC, "", Path(name), 10_000)
     for size in sizes:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -66,14 +66,17 @@ def test_a_few_passes_certify_a_quarter_of_the_gap_asked_for(
     assert run.gap <= 0.0025
 
 
-def test_points_beside_are_bounded_in_the_same_pass():
+def test_policies_beside_are_bounded_in_the_same_pass():
     passes = passes_of(2, np.inf, 0.1, ())
     run = NewtonPasses.start(passes, [(np.zeros(4), 0.0)], 0.01)
     before = passes.nominal.passes
-    best = run.descents[0].point
-    (upper,) = run.take_pass([best])
+    good = passes.policy(0, run.descents[0].point)
+    (same,) = run.take_pass([good])
     assert passes.nominal.passes == before + 1
-    assert upper == run.descents[0].upper
+    assert same == pytest.approx(run.descents[0].upper, rel=1e-12)
+    (poor,) = run.take_pass([(np.zeros(4), 0.0)])
+    assert poor > run.descents[0].upper
+    assert run.policies()[0][1] == pytest.approx(good[1], abs=0.1)
 
 
 def test_a_step_that_leads_up_is_cut():

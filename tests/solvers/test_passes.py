@@ -78,6 +78,34 @@ def test_a_few_passes_are_taken_and_told():
     assert found.n_steps == told[-1].steps
 
 
+ODD = {
+    "zero": lambda X, y: (X, 0.0 * y),
+    "constant": lambda X, y: (X, 0.0 * y + 7.0),
+    "counts": lambda X, y: (X, np.round(y / 10.0)),
+    "flags and counts": lambda X, y: (1.0 * (X.mean(axis=0) < X), np.round(y / 10.0)),
+    "rare": lambda X, y: (X, 1.0 * (y > np.quantile(y, 0.998))),
+    "exact": lambda X, y: (X, X @ [1.0, 0.1, 0.2, 0.3] + 5.0),
+    "doubled column": lambda X, y: (np.column_stack([X, X[:, 0]]), y),
+    "constant column": lambda X, y: (np.column_stack([X, np.ones(len(y))]), y),
+    "few rows": lambda X, y: (X[:3], y[:3]),
+    "large numbers": lambda X, y: (1e8 * X, 1e8 * y),
+    "small numbers": lambda X, y: (1e-8 * X, 1e-8 * y),
+    "heavy tails": lambda X, y: (X, np.tan(np.linspace(-1.57, 1.57, len(y)))),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("order", "radius"), [(1, 0.0), (1, 0.05), (2, 0.05), (2, 1.0)])
+def test_odd_rows_are_certified_and_bounds_hold(odd, order, radius):
+    rows = HeldRows(*ODD[odd](*demand()))
+    problem = problem_of(rows, order).at_radius(radius)
+    found = PrimalDual().solve(problem)
+    best = PrimalDual(gap_tol=1e-3).solve(problem.around(Empirical(rows.X, rows.y)))
+    assert found.converged
+    assert found.certificate.lower <= best.certificate.upper * (1 + 1e-9) + 1e-12
+    assert found.certificate.upper >= best.certificate.lower * (1 - 1e-9) - 1e-12
+
+
 def test_a_path_of_radii():
     found = PrimalDual().solve_path(problem_of(HeldRows(*demand())), [0.3, 0.0])
     assert all(one.converged for one in found)

@@ -230,9 +230,7 @@ class BatchedPart(FreshPart):
             for form, lane in zip(rows.forms, self.lanes, strict=True)
         ]
         run = NewtonPasses.start(rows, policies, tol)
-        beside = [rows.centred(j, *policy, run.descents[j].point.width)
-                  for j, policy in enumerate(policies)]  # fmt: skip
-        uppers = run.take_pass(beside)
+        uppers = run.take_pass(policies)
         # The bound may rise up to the best policy that the passes know.
         while run.taken < MOST_PASSES and run.gap > DUAL_SHARE * tol:
             if rows.certificate(uppers, run.lowers).gap <= TARGET_SHARE * tol:

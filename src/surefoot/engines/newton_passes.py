@@ -18,8 +18,11 @@ from surefoot.certificates import Certificate
 from surefoot.certificates.passes import Point, RowPasses, RowSums, ball_shift
 from surefoot.typing import FloatArray
 
-# Most passes over all rows, and most rounds over the sample that the first pass starts from.
+# Most passes over all rows, and most rounds of all that costs no pass.
 MOST_PASSES, MOST_ROUNDS = 30, 60
+# Where rows of the sample share residuals, the way to a narrow width leads through wider ones: from so
+# many spreads of the outcome down by this factor.
+WIDEST, WIDTH_STEP = 0.5, 0.3
 # What rounding the kink, and the norm at zero, may hide of the gap that is asked for.
 ROUNDING_SHARE, NORM_SHARE = 0.15, 0.05
 # Rounding that turns out to hide more than this share is narrowed, by the factor below.
@@ -36,8 +39,9 @@ ARMIJO, SMALLEST_SHARE, MODEL_TOL = 1e-4, 1e-12, 1e-15
 # The second derivative gets this share of that of a cost whose kink is as wide as outcomes are, for
 # places where no row is near its kink; and a bit of the identity, for columns that depend on others.
 RIDGE, TINY_SHARE = 1e-5, 1e-9
-# A step moves decisions by at most so many times the length of residuals.
-REACH = 2.0
+# A step moves decisions by at most so many times the length of residuals, and after one that had to be
+# cut by so many times the length of what was left of it.
+REACH, LONGER = 2.0, 4.0
 
 
 class Price(NamedTuple):
@@ -71,17 +75,27 @@ def price_of(form: WassersteinForm, theta: FloatArray, rounding: float) -> Price
 
 
 def rounding_width(form: WassersteinForm, residuals: FloatArray, most: float) -> float:
-    """Return a half-width of the kink that hides no more than ``most`` of the mean cost."""
-    residuals = np.abs(residuals)
-    height = 0.5 * (form.pieces.up + form.pieces.down)
-    width = max(float(residuals.max()), NARROWEST)
+    """Return a half-width of the kink that hides no more than ``most`` of the mean cost.
+
+    A row within the width hides psi(r) - u r <= (b + h) width / 8, wherever in it steps may move it:
+    many rows can share one residual.
+    """
+    sizes = np.abs(residuals)
+    height = (form.pieces.up + form.pieces.down) / 8.0
+    width = max(float(sizes.max()), NARROWEST)
     for _ in range(MOST_FACTORS):
-        # psi(r) - u r: what slopes within the width fall short of the cost.
-        hidden = np.where(residuals < width, residuals * (1.0 - residuals / width), 0.0)
-        if height * float(form.weights @ hidden) <= most:
+        if height * width * float(form.weights @ (sizes < width)) <= most:
             break
         width *= FACTOR
     return max(width, NARROWEST)
+
+
+def solved(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """Return a solution of linear equations; the shortest where rows are fewer than columns."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, vector))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, vector, rcond=None)[0])
 
 
 @dataclass
@@ -115,13 +129,15 @@ class Descent:
         self.form = self.passes.forms[self.product]
         self._from, self._value, self._share = self.point, math.inf, 1.0
         self._way, self._fall, self.settled = np.zeros(len(self.point.theta) + 1), 0.0, False
+        self._reach = math.inf
 
-    def bound(self, sums: RowSums) -> None:
-        """Take the bounds that sums over all rows prove."""
-        upper = self.passes.upper(self.product, self.point, sums)
+    def bound(self, point: Point, sums: RowSums) -> float:
+        """Take the bounds that sums over all rows at a point prove; return the upper one."""
+        upper = self.passes.upper(self.product, point, sums)
         if upper < self.upper:
-            self.upper, self.best = upper, self.point
+            self.upper, self.best = upper, point
         self.lower = max(self.lower, self.passes.lower(self.product, sums))
+        return upper
 
     def step(self, sums: RowSums) -> None:
         """Move on from sums at the point."""
@@ -135,6 +151,9 @@ class Descent:
             self._narrow()
         else:
             self._value = value
+        if self._share < 1.0:  # the step had to be cut
+            self._reach = max(self._share * self._length(self._way), NARROWEST)
+        self._reach *= LONGER
         self._from, self._share = self.point, 1.0
         self._way = self._within_reach(self._best_way(sums), sums)
         self._fall = float(gradient @ self._way)
@@ -154,10 +173,14 @@ class Descent:
         self.point = self._ahead()
 
     def _within_reach(self, way: FloatArray, sums: RowSums) -> FloatArray:
-        """Cut a step that would move decisions farther than residuals are long, by far."""
-        length = math.sqrt(max(float(way @ self.moments @ way), 0.0))
-        most = REACH * sums.cost / min(self.form.pieces.up, self.form.pieces.down)
+        """Cut a step that would move decisions by far more than residuals or the last one are long."""
+        length = self._length(way)
+        most = min(REACH * sums.cost / min(self.form.pieces.up, self.form.pieces.down), self._reach)
         return way * (most / length) if length > most > 0.0 else way
+
+    def _length(self, way: FloatArray) -> float:
+        """Return how far a change of the policy moves decisions: the root of the mean square."""
+        return math.sqrt(max(float(way @ self.moments @ way), 0.0))
 
     def _best_way(self, sums: RowSums) -> FloatArray:
         """Return the way to the least of the rounded cost's parabola plus the price.
@@ -179,7 +202,7 @@ class Descent:
             bend = curvature.copy()
             bend[:-1, :-1] += price.curvature
             change = np.zeros_like(way)
-            change[free] = -np.linalg.solve(bend[np.ix_(free, free)], gradient[free])
+            change[free] = -solved(bend[np.ix_(free, free)], gradient[free])
             fall = float(gradient @ change)
             share = 1.0
             while share > SMALLEST_SHARE:
@@ -240,7 +263,8 @@ class NewtonPasses:
             value = form.mean_cost(intercept - errors) + price * form.dual_norm(theta)
             asked = gap_tol * max(value, form.gap_floor)
             width = rounding_width(form, intercept - errors, ROUNDING_SHARE * asked)
-            rounding = min(NORM_SHARE * asked / max(price, np.finfo(np.float64).tiny), 1.0)
+            rounding = NORM_SHARE * asked / max(price, np.finfo(np.float64).tiny)
+            rounding = min(max(rounding, NARROWEST), 1.0)
             point = passes.centred(j, theta, intercept + ball_shift(form, theta), width)
             descents.append(Descent(passes, j, point, rounding, gap_tol, moments))
         run = cls(passes, descents, gap_tol)
@@ -248,16 +272,23 @@ class NewtonPasses:
         return run
 
     def _settle(self) -> None:
-        """Go to the best rounded policies of the sample, which cost no pass."""
+        """Go to the best rounded policies of the sample, which cost no pass, from wide to narrow."""
         sample = self.passes.nominal.survey.sample
         held = [(sample.contexts, sample.outcomes)]
-        for j, descent in enumerate(self.descents):
-            for _ in range(MOST_ROUNDS):
-                points = [[descent.point] if k == j else [] for k in range(len(self.descents))]
-                descent.step(self.passes.sums(held, points)[j][0])
-                if descent.settled:
+        for j, aim in enumerate(self.descents):
+            point, width = aim.point, max(aim.point.width, WIDEST)
+            while True:
+                width = max(WIDTH_STEP * width, aim.point.width)
+                descent = replace(aim, point=point._replace(width=width))
+                for _ in range(MOST_ROUNDS):
+                    points = [[descent.point] if k == j else [] for k in range(len(self.descents))]
+                    descent.step(self.passes.sums(held, points)[j][0])
+                    if descent.settled:
+                        break
+                point = descent.point
+                if width <= aim.point.width:
                     break
-            self.descents[j] = replace(descent)
+            self.descents[j] = replace(aim, point=point)
 
     @property
     def gap(self) -> float:
@@ -280,18 +311,21 @@ class NewtonPasses:
             for descent in self.descents
         ]
 
-    def take_pass(self, beside: Sequence[Point] = ()) -> list[float]:
+    def take_pass(self, beside: Sequence[tuple[FloatArray, float]] = ()) -> list[float]:
         """Bound where all products stand by a pass over all rows, and step.
 
-        Returns the upper bounds of other points, one for each product, that are looked at beside.
+        Policies beside, one for each product in the units of its form, are looked at in the same pass;
+        their upper bounds are returned, and the best of all is kept.
         """
         points = [[descent.point] for descent in self.descents]
-        for one, other in zip(points, beside, strict=bool(beside)):
-            one.append(other)
+        for j, (theta, intercept) in enumerate(beside):
+            points[j].append(self.passes.centred(j, theta, intercept, points[j][0].width))
         sums = self.passes.sums(self.passes.nominal.batches(), points)
         self.taken += 1
-        uppers = [self.passes.upper(j, other, sums[j][1]) for j, other in enumerate(beside)]
-        for descent, found in zip(self.descents, sums, strict=True):
-            descent.bound(found[0])
+        uppers = []
+        for descent, mine, found in zip(self.descents, points, sums, strict=True):
+            for point, one in zip(mine[1:], found[1:], strict=True):
+                uppers.append(descent.bound(point, one))
+            descent.bound(mine[0], found[0])
             descent.step(found[0])
         return uppers

@@ -42,11 +42,12 @@ def finish_by_passes(
     """
     name, gap_tol, callback = type(solver).__name__, solver.gap_tol, solver.callback
     steps = sum(answer.steps for answer in sampled)
-    run = NewtonPasses.start(passes, [answer.policy for answer in sampled], gap_tol)
+    policies = [answer.policy for answer in sampled]
+    run = NewtonPasses.start(passes, policies, gap_tol)
     history, interrupted = list[Progress](), any(answer.interrupted for answer in sampled)
     try:
         while run.taken < MOST_PASSES:
-            run.take_pass()
+            run.take_pass(policies if run.taken == 0 else ())
             found, seconds = run.certificate(), time.perf_counter() - began
             history.append(Progress(steps + run.taken, found.upper, found.lower, found.gap, seconds))
             if callback is not None:
