@@ -10,48 +10,27 @@ python -m benchmarks.beyond_memory 1000000      # some of them
 """
 
 import json
-import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.beyond_memory_fit import AUTOMATIC, COLUMNS, FILE_ROWS, FILES, MEMORY, RADIUS, demand
 from benchmarks.machine import read_csv, write_csv
 from benchmarks.page import stamp, table
 from benchmarks.sections import put_section
-from surefoot import RobustNewsvendor
-from surefoot.nominals import ParquetRows
-from surefoot.solvers import DASGD, PrimalDual
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROWS = (1_000_000, 3_000_000, 10_000_000, 100_000_000)
-COLUMNS, FILE_ROWS = 10, 1_000_000
-BACKORDER, HOLDING, RADIUS = 1.0, 0.2, 0.1
 AT_ONCE = 3_000_000  # most rows that are held in memory at once
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURE = DOCS / "images" / "beyond_memory.png"
-FILES, MEMORY, AUTOMATIC = "files", "memory", "memory, automatic"
-
-
-def demand(first, count, total):
-    """Return contexts and outcomes of some rows, as numbers of 32 bits."""
-    rng = np.random.default_rng([first, 7])
-    when = (first + np.arange(count)) / total
-    X = rng.standard_normal((count, COLUMNS))
-    X[:, 0] = np.sin(24 * np.pi * when) + 0.1 * X[:, 0]
-    X[:, 1] = when
-    weights = np.linspace(1.0, 3.0, COLUMNS)
-    y = 30.0 + X @ weights + (1.0 + 0.5 * np.abs(X[:, 2])) * rng.gamma(2.0, 2.0, count)
-    return X.astype(np.float32), y.astype(np.float32)
 
 
 def write_files(folder, rows):
@@ -62,40 +41,9 @@ def write_files(folder, rows):
         pq.write_table(pa.table({**columns, "sales": y}), folder / f"part-{first:012}.parquet")
 
 
-def fitted(how, solver, folder):
-    """Fit in this process; return how it went."""
-    given, radius = (), RADIUS
-    if how != FILES:
-        table = pq.read_table(folder)
-        given = [table.column(j).to_numpy() for j in range(COLUMNS + 1)]
-        given = np.column_stack(given[:-1]).astype(np.float64), given[-1].astype(np.float64)
-        del table
-    if how == AUTOMATIC:
-        model = RobustNewsvendor(BACKORDER, HOLDING)
-    else:
-        solvers = {"PrimalDual": PrimalDual(), "DASGD": DASGD()}
-        model = RobustNewsvendor(BACKORDER, HOLDING, radius=radius, solver=solvers[solver])
-    began, spent = time.perf_counter(), time.process_time()
-    if how == FILES:
-        model.fit(ParquetRows(folder, outcome="sales"))
-    else:
-        model.fit(*given)
-    return {
-        "seconds": f"{time.perf_counter() - began:.1f}",
-        "processor_seconds": f"{time.process_time() - spent:.1f}",
-        "peak_megabytes": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
-        "gap": f"{model.certificate_.gap:.2e}" if how != AUTOMATIC else "",
-        "upper": f"{model.certificate_.upper:.6g}",
-        "lower": f"{model.certificate_.lower:.6g}" if how != AUTOMATIC else "",
-        "converged": model.converged_,
-        "load": f"{os.getloadavg()[0]:.1f}",
-        "status": model.status_,
-    }
-
-
 def measured(how, solver, folder, rows):
     """Fit in a process of its own."""
-    call = [sys.executable, "-m", "benchmarks.beyond_memory", "fit", how, solver, str(folder)]
+    call = [sys.executable, "-m", "benchmarks.beyond_memory_fit", how, solver, str(folder), str(rows)]
     done = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True)
     row = {"rows": rows, "data": how, "solver": solver, **json.loads(done.stdout.splitlines()[-1])}
     print(row, flush=True)
@@ -182,7 +130,4 @@ def main(sizes=ROWS):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["fit"]:
-        print(json.dumps(fitted(*sys.argv[2:])))
-    else:
-        main(tuple(map(int, sys.argv[1:])) or ROWS)
+    main(tuple(map(int, sys.argv[1:])) or ROWS)

@@ -9,9 +9,10 @@ from hypothesis import given
 from surefoot.ambiguity import Box, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
-from surefoot.nominals import Empirical, Gaussian
+from surefoot.nominals import Empirical, Gaussian, row_batches
 from surefoot.policies import Linear
 from surefoot.problem import Problem, affine_forms, column_spread, fitted_problem, sampled_rows
+from tests.held_rows import HeldRows, demand
 from tests.newsvendors import affine, describe, random_data, repeatable, seeds
 
 
@@ -71,6 +72,23 @@ def test_unscaled_contexts_keep_their_units():
     nominal = Empirical(X, y).distinct()
     np.testing.assert_array_equal(form.contexts, nominal.contexts)
     np.testing.assert_array_equal(form.scale, np.ones(3))
+
+
+def test_rows_in_batches_are_fitted_to_all_of_them(monkeypatch):
+    monkeypatch.setattr(row_batches, "KEPT_NUMBERS", 5 * 300)
+    X, y = demand()
+    X[:, 2] = 7.0
+    rows = HeldRows(X, y)
+    for policy in (Linear(), Linear(features=lambda X: np.hstack([X, X[:, :1] ** 2]))):
+        problem = Problem(Newsvendor(1.0, 0.2), policy, rows, WassersteinBall(0.1, frozen=(1,)))
+        found = fitted_problem(problem).ball
+        at_once = fitted_problem(problem.around(Empirical(X, y))).ball
+        assert found.scale == pytest.approx(at_once.scale, rel=1e-9)
+        assert found.frozen == at_once.frozen == (1, 2)
+    stand_ins = sampled_rows(rows)
+    assert np.isin(stand_ins.outcomes, y).all()
+    assert len(np.unique(stand_ins.outcomes)) == len(stand_ins.outcomes) == 300
+    assert (sampled_rows(rows).outcomes == stand_ins.outcomes).all()
 
 
 @pytest.mark.parametrize("scale", [True, False])

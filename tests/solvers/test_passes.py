@@ -1,5 +1,7 @@
 """Rows that do not fit into memory, through both solvers, against the same rows at once."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -179,6 +181,25 @@ def test_a_gap_out_of_reach_is_told(monkeypatch):
     ):
         found = PrimalDual(gap_tol=1e-6).solve(problem_of(HeldRows(*demand())))
     assert found.converged is False
+
+
+def test_a_solve_holds_a_batch_and_a_sample_and_not_the_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_batches, "BATCH_NUMBERS", 2**14)
+    X, y = demand(300_000)
+    columns = {f"x{j}": X[:, j] for j in range(4)}
+    pq.write_table(pa.table({**columns, "y": y}), tmp_path / "a.parquet", row_group_size=20_000)
+    whole = X.nbytes + y.nbytes
+    del X, y, columns
+    problem = problem_of(ParquetRows(tmp_path, outcome="y"))
+    PrimalDual().solve(problem)  # what is compiled stays
+    problem = problem_of(ParquetRows(tmp_path, outcome="y"))
+    tracemalloc.start()
+    try:
+        assert PrimalDual().solve(problem).converged
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.25 * whole
 
 
 @pytest.mark.parametrize("solver", [PrimalDual(), DASGD()])
