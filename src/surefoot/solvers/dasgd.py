@@ -30,8 +30,8 @@ class DASGD(Solver):
     independent certificate proves that the policy is within ``gap_tol`` of the best. Every other policy
     and cost runs in the autodiff engine (``pip install "surefoot[jax]"``) for ``max_steps`` steps.
 
-    From rows that do not fit into memory (``ParquetRows``) it draws, too; where bounds are sums over rows
-    (see ``PrimalDual``), passes over all of them certify the policy, else it is judged on a sample.
+    From rows that do not fit into memory (``ParquetRows``) it draws, too; where bounds are sums over
+    rows (see ``PrimalDual``), passes over all of them certify the policy, else a sample judges it.
 
     Parameters
     ----------
