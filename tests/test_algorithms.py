@@ -24,7 +24,8 @@ ROWS = Empirical(X, X.sum(axis=1) + RNG.normal(size=12))
 SAMPLER = Gaussian(mean=np.zeros(3), covariance=np.eye(3))
 TWO, TIERS = Newsvendor(1.0, 0.2), TieredNewsvendor(((0, 1.0), (3, 2.0)), 0.2)
 BALL, BOX = WassersteinBall(0.1), Box(-9, 9)
-JOINT = WassersteinBall(0.1, adversary="joint")
+# Of several products: as it comes, and one adversary where the user asks for it.
+SEVERAL, JOINT = WassersteinBall(0.2), WassersteinBall(0.1, order=1, adversary="joint")
 TWO_ROWS = Empirical(X, X + RNG.normal(size=(12, 2)))
 TWO_SAMPLER = Gaussian(mean=np.zeros(4), covariance=np.eye(4), n_products=2)
 
@@ -38,6 +39,7 @@ CASES = {
     "linear; more slopes": [
         (TIERS, Linear(), BALL), (TWO, Linear(), WassersteinBall(0.1, support=BOX)),
     ],
+    "linear, several products, order 2": [(TWO, Linear(), SEVERAL), (TIERS, Linear(), SEVERAL)],
     "linear, several products under one adversary": [
         (TWO, Linear(), JOINT), (TIERS, Linear(), JOINT),
         (TWO, Linear(), WassersteinBall(0.1, support=BOX, adversary="joint")),
@@ -64,7 +66,8 @@ def how(problem):
 
 def nominals(ball):
     """Rows and a sampler, of several products where one adversary faces them."""
-    return (TWO_ROWS, TWO_SAMPLER) if getattr(ball, "adversary", "each") == "joint" else (ROWS, SAMPLER)
+    several = ball == SEVERAL or getattr(ball, "adversary", "each") == "joint"
+    return (TWO_ROWS, TWO_SAMPLER) if several else (ROWS, SAMPLER)
 
 
 def solved(cost, policy, ball, nominal):
@@ -87,7 +90,9 @@ def followed(cost, policy, ball):
 
 def told(cell):
     """Return the algorithm and the engine that a cell names."""
-    words = re.findall(r"PrimalDual|CuttingPlanes|DASGD|DA-SGD|compiled|NumPy|autodiff|refused", cell)
+    words = re.findall(
+        r"PrimalDual|CuttingPlanes|SmoothedNewton|DASGD|DA-SGD|compiled|NumPy|autodiff|refused", cell
+    )
     return " ".join(words)
 
 

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from surefoot.problem import Problem
     from surefoot.report import write_report
     from surefoot.sets import Box, Budget, Simplex
-    from surefoot.solvers import DASGD, ConvexProgram, CuttingPlanes, Exact, PrimalDual, solve_many
+    from surefoot.solvers import (
+        DASGD,
+        ConvexProgram,
+        CuttingPlanes,
+        Exact,
+        PrimalDual,
+        SmoothedNewton,
+        solve_many,
+    )
 
 _HOMES = {
     "Box": "surefoot.sets",
@@ -37,6 +45,7 @@ _HOMES = {
     "RobustPolicy": "surefoot.estimators",
     "RollingWindow": "surefoot.comparison",
     "Simplex": "surefoot.sets",
+    "SmoothedNewton": "surefoot.solvers",
     "WassersteinBall": "surefoot.ambiguity",
     "compare": "surefoot.comparison",
     "fit_many": "surefoot.panels",
@@ -63,6 +72,7 @@ __all__ = [
     "RobustPolicy",
     "RollingWindow",
     "Simplex",
+    "SmoothedNewton",
     "WassersteinBall",
     "__version__",
     "compare",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surefoot import Box, CuttingPlanes, Problem, WassersteinBall
-from surefoot.ambiguity import JointForm, JointPlan
+from surefoot.ambiguity import JointForm, JointPlan, JointSlopes
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
@@ -218,5 +218,31 @@ def test_what_has_no_joint_form_is_refused_with_a_reason():
     assert "adversary='each'" in why_not_affine(asked(0))
     alone = asked(0, products=1, cost=Newsvendor(1.0, 0.2))
     assert why_not_affine(alone) is None  # one product faces one adversary anyway
-    with pytest.raises(InvalidInputError, match="adversary must be 'each' or 'joint'"):
+    with pytest.raises(InvalidInputError, match="adversary must be 'auto' or 'each' or 'joint'"):
         replace(many.ball, adversary="both")
+
+
+@pytest.mark.parametrize("kappa", [np.inf, 0.7])
+@pytest.mark.parametrize("options", [{}, {"frozen": (0,)}, {"radius": 0.0}], ids=str)
+def test_no_slopes_prove_more_than_the_best_worst_case(kappa, options):
+    problem = asked(1, rows=7, order=2, outcome_cost=kappa, **options)
+    form = joint_form(problem)
+    best = CuttingPlanes(gap_tol=1e-6).solve(problem).certificate.upper
+    rng = np.random.default_rng(0)
+    shape = len(form.weights), len(form.lines.levels)
+    found = []
+    for _ in range(200):
+        masses = rng.dirichlet(np.ones(shape[1]) * rng.choice([0.05, 1.0]), shape[0])
+        found.append(form.lower_bound(JointSlopes(masses)) * form.value_unit)
+    assert max(found) <= best * (1 + 1e-7)
+    # Without moves random slopes leave too much over.
+    assert max(found) > 0.0 or form.radius == 0.0
+
+
+def test_slopes_alone_prove_nothing_in_a_box_or_of_order_one():
+    for ball in ({"order": 1}, {"order": 2, "support": Box(-2.0, 3.0)}):
+        form = joint_form(asked(0, **ball))
+        slopes = np.full((len(form.weights), len(form.lines.levels)), 0.25)
+        assert form.lower_bound(JointSlopes(slopes)) == form.least
+    form = joint_form(asked(0, order=2))
+    assert form.lower_bound(JointSlopes(np.zeros_like(slopes))) == form.least

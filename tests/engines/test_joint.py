@@ -67,7 +67,7 @@ def test_a_model_under_one_adversary_from_fit_to_file(tmp_path):
     model = RobustPolicy(COST, Linear(), ball=BALL, nominal=None).fit(X, Y)
     assert model.converged_
     assert model.certificate_.kind == "exact"
-    assert model.status_.startswith("CuttingPlanes converged")
+    assert model.status_.startswith("SmoothedNewton converged")
     apart = RobustPolicy(COST, Linear(), ball=with_each(BALL), nominal=None).fit(X, Y)
     assert model.certificate_.lower <= apart.certificate_.upper
     worst = model.worst_case(X, Y)

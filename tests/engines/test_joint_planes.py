@@ -98,7 +98,7 @@ def test_the_default_is_cutting_planes_while_they_are_quick():
 
     def asked(rows, products, support=None):
         X, Y = rng.uniform(size=(rows, 4)), rng.normal(size=(rows, products))
-        ball = WassersteinBall(0.2, support=support, adversary="joint")
+        ball = WassersteinBall(0.2, order=1, support=support, adversary="joint")
         return Problem(Newsvendor(1.0, 0.3), Linear(), Empirical(X, Y), ball)
 
     assert isinstance(default_solver(asked(100, 2)), CuttingPlanes)

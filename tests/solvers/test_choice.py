@@ -9,9 +9,10 @@ from surefoot import DASGD, Box, PrimalDual, Problem, RobustNewsvendor, Wasserst
 from surefoot.costs import Newsvendor, Quadratic, TieredNewsvendor
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
-from surefoot.solvers import CuttingPlanes, default_solver
+from surefoot.solvers import CuttingPlanes, SmoothedNewton, default_solver
 
 COST = Newsvendor(1.0, 0.2)
+PRODUCTS = Empirical(np.eye(3), np.arange(6.0).reshape(3, 2))
 
 
 def describe(cost=COST, policy=None, nominal=None, **ball):
@@ -30,7 +31,8 @@ QUICK = {
     "own units": {"scale": False},
     "limits": {"policy": Linear(decisions=Box(0, 2))},
     "a box that holds nothing": {"support": Box(0, 1), "frozen": (0, 1)},
-    "two products": {"nominal": Empirical(np.eye(3), np.arange(6.0).reshape(3, 2))},
+    "two products, order 1": {"nominal": PRODUCTS, "order": 1},
+    "two products, one adversary each": {"nominal": PRODUCTS, "adversary": "each"},
 }
 CUT = {
     "box": {"support": Box(0, 1)},
@@ -63,6 +65,15 @@ def test_cutting_planes_take_small_boxes_and_costs_of_many_lines(name):
     solution = default_solver(problem).solve(problem)
     assert solution.converged
     assert solution.status.startswith("CuttingPlanes converged after ")
+
+
+@pytest.mark.parametrize("adversary", ["auto", "joint"])
+def test_several_products_face_one_adversary_where_that_is_exact(adversary):
+    problem = describe(nominal=PRODUCTS, adversary=adversary)
+    assert default_solver(problem) == SmoothedNewton()
+    solution = default_solver(problem).solve(problem)
+    assert solution.converged
+    assert solution.status.startswith("SmoothedNewton converged after ")
 
 
 def test_da_sgd_takes_boxes_of_many_rows():

@@ -5,6 +5,7 @@ from surefoot.ambiguity.contamination import Contamination
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows, Geometry
 from surefoot.ambiguity.joint import JointForm
 from surefoot.ambiguity.joint_plan import JointPlan
+from surefoot.ambiguity.joint_slopes import JointSlopes
 from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.wasserstein import RADIUS_RULES, WassersteinBall, WassersteinForm
@@ -21,6 +22,7 @@ __all__ = [
     "Geometry",
     "JointForm",
     "JointPlan",
+    "JointSlopes",
     "Plan",
     "TransportForm",
     "WassersteinBall",

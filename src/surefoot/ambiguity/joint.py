@@ -18,6 +18,7 @@ import numpy as np
 from surefoot.ambiguity.form import Adversary
 from surefoot.ambiguity.joint_plan import JointPlan, joint_plan_bound
 from surefoot.ambiguity.joint_rows import JointRows
+from surefoot.ambiguity.joint_slopes import JointSlopes, joint_slopes_bound
 from surefoot.ambiguity.joint_worst_case import adversary, worst_value
 from surefoot.typing import FloatArray
 
@@ -55,9 +56,15 @@ class JointForm(JointRows):
         """Return the worst distribution for a policy, as atoms that respect the budget."""
         return adversary(self, theta, intercept)
 
-    def lower_bound(self, plan: JointPlan | None) -> float:
-        """Return what a plan of the adversary proves: no policy has a smaller worst case."""
+    def lower_bound(self, plan: JointPlan | JointSlopes | None) -> float:
+        """Return what a plan of the adversary proves: no policy has a smaller worst case.
+
+        Slopes without moves are a plan for order 2 in all of space.
+        """
         if plan is None:
             return self.least
-        bound = joint_plan_bound(self.products, self.shares, plan)
+        if isinstance(plan, JointSlopes):
+            bound = joint_slopes_bound(self, plan)
+        else:
+            bound = joint_plan_bound(self.products, self.shares, plan)
         return max(self.least, bound - self.unresolved)

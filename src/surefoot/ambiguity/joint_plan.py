@@ -61,16 +61,46 @@ def joint_plan_bound(products: tuple[TransportForm, ...], shares: FloatArray, pl
     # With an intercept mean slopes vanish, so that contexts may be measured from their mean.
     centre = first.weights @ first.contexts if first.intercept else np.zeros(len(first.scale))
     at = np.where(gone[:, None], 0.0, first.contexts[plan.rows] - centre) + plan.contexts
-    idle, own, mended = shares * [idle_value(form) for form in products], [], []
+    own, left, means = np.zeros(len(products)), np.zeros((len(first.scale), len(products))), []
     for j, form in enumerate(products):
         w = np.array(form.pieces.slopes)[plan.picks[:, j]]
         v = np.array(form.pieces.intercepts)[plan.picks[:, j]]
         still = np.where(gone, 0.0, masses * w)
         earned = float(np.where(gone, 0.0, masses) @ v - still @ form.outcomes[plan.rows])
-        own.append(shares[j] * (earned - float((masses * w) @ plan.outcomes[:, j])))
-        mended.append(repair(form, centre, (masses * w) @ at, float(still.sum())))
-    value, total, gain = 0.0, 1.0, sum(own) - idle.sum()
-    for j, found in enumerate(mended):
+        own[j] = shares[j] * (earned - float((masses * w) @ plan.outcomes[:, j]))
+        left[:, j] = (masses * w) @ at
+        means.append(float(still.sum()))
+    return mended_bound(products, shares, centre, own, (left, np.array(means)), spent)
+
+
+def mended_bound(
+    products: tuple[TransportForm, ...],
+    shares: FloatArray,
+    centre: FloatArray,
+    own: FloatArray,
+    left: tuple[FloatArray, FloatArray],
+    spent: float,
+) -> float:
+    """Return what a plan proves once all that it leaves over is cancelled, product by product.
+
+    Parameters
+    ----------
+    products, shares
+        The forms, and one unit of each one's cost.
+    centre
+        What contexts are measured from.
+    own
+        What the plan earns on each product.
+    left
+        E[w_j (x' - centre)], shape (columns, products), and E[w_j] of each product.
+    spent
+        Transport cost of the plan.
+    """
+    budget = products[0].budget
+    idle = shares * [idle_value(form) for form in products]
+    value, total, gain = 0.0, 1.0, own.sum() - idle.sum()
+    for j, form in enumerate(products):
+        found = repair(form, centre, left[0][:, j], float(left[1][j]))
         # A program does not resolve a product that costs next to nothing beside the others. On its
         # outermost lines with mean slope zero, whatever the others do, it leaves nothing over.
         if found is None or own[j] - idle[j] < found[0] * gain:
@@ -81,7 +111,7 @@ def joint_plan_bound(products: tuple[TransportForm, ...], shares: FloatArray, pl
         spent, total = spent + share * price, total + share
     value, spent = value / total, spent / total
     # Mass without a slope stays where it is and costs no transport: it pays for what is too much.
-    over = 1.0 - first.budget / spent if spent > first.budget else 0.0
+    over = 1.0 - budget / spent if spent > budget else 0.0
     return (1.0 - over) * value + over * float(idle.sum())
 
 

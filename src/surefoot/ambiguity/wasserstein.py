@@ -23,8 +23,9 @@ from surefoot.validation import check_choice, check_instance, check_number, nume
 
 # Ways to have the radius chosen from data; ``estimators.radius_rules`` says what each one means.
 RADIUS_RULES = ("auto", "paper", "profile")
-# Of several products under a linear policy: an adversary of its own for each, or one for all.
-ADVERSARIES = ("each", "joint")
+# Of several products under a linear policy: one adversary for all where that is exact and quick, an
+# adversary of its own for each, or one for all.
+ADVERSARIES = ("auto", "each", "joint")
 
 
 def _scale(value: Any) -> bool | tuple[float, ...]:
@@ -75,13 +76,15 @@ class WassersteinBall(AmbiguitySet):
         one for each column.
     adversary
         Of several products under a linear policy: "each" has one of its own, or all face a "joint"
-        one. One product, and products under any other policy, face one adversary.
+        one. "auto" is "joint" where the default solver proves that (order 2, no support, costs of at
+        most 1,024 lines together), and "each" elsewhere. One product, and products under any other
+        policy, face one adversary.
 
     Examples
     --------
     >>> WassersteinBall(0.3)  # doctest: +NORMALIZE_WHITESPACE
     WassersteinBall(radius=0.3, order=2, outcome_cost=inf, support=None, frozen=(), scale=True,
-                    adversary='each')
+                    adversary='auto')
     >>> WassersteinBall(-1.0)
     Traceback (most recent call last):
     surefoot.exceptions.InvalidInputError: radius must be >= 0, got -1.0.
@@ -95,7 +98,7 @@ class WassersteinBall(AmbiguitySet):
     support: Box | None = None
     frozen: Sequence[str | int] = ()
     scale: bool | Sequence[float] = True
-    adversary: str = "each"
+    adversary: str = "auto"
 
     def __post_init__(self) -> None:
         """Check every option by name."""

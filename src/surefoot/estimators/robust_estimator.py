@@ -112,6 +112,7 @@ class RobustEstimator(FittedPolicy):
                 self._take_as_it_is(problem, question.parameters, y)
                 return self
             solver = default_solver(problem) if recipe.solver is None else recipe.solver
+            problem = solver.settled(problem)
             solution = solver.solve(problem, seed)
             self._take(problem, y)
             self.parameters_ = solution.parameters

@@ -9,6 +9,7 @@ from surefoot.problem.affine_form import (
     why_not_affine,
     why_not_joint,
     with_adversaries,
+    with_one_adversary,
 )
 from surefoot.problem.columns import check_support, column_spread, fitted_problem, sampled_rows
 from surefoot.problem.general_form import GeneralForm, general_form, why_not_general
@@ -31,4 +32,5 @@ __all__ = [
     "why_not_general",
     "why_not_joint",
     "with_adversaries",
+    "with_one_adversary",
 ]

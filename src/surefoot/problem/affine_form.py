@@ -44,6 +44,14 @@ def with_adversaries(problem: Problem) -> Problem:
     return replace(problem, ball=replace(problem.ball, adversary="each"))
 
 
+def with_one_adversary(problem: Problem) -> Problem:
+    """Return the problem with one adversary for all products, unless it says that each has its own."""
+    ball = problem.ball
+    if not isinstance(ball, WassersteinBall) or ball.adversary != "auto":
+        return problem
+    return replace(problem, ball=replace(ball, adversary="joint"))
+
+
 def why_not_joint(problem: Problem) -> str | None:
     """Return why the problem has no exact worst case under one adversary, or None if it has one."""
     if not one_adversary(problem):

@@ -10,6 +10,7 @@ from surefoot.solvers.exact import Exact
 from surefoot.solvers.literal import LiteralDASGD
 from surefoot.solvers.many import solve_many
 from surefoot.solvers.primal_dual import PrimalDual
+from surefoot.solvers.smoothed_newton import SmoothedNewton
 
 __all__ = [
     "DASGD",
@@ -21,6 +22,7 @@ __all__ = [
     "LiteralDASGD",
     "PrimalDual",
     "Progress",
+    "SmoothedNewton",
     "Solution",
     "Solver",
     "default_solver",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, JointForm
+from surefoot.ambiguity import AffineForm, JointForm, WassersteinBall
 from surefoot.certificates import Certificate, certify
 from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError, warn_user
 from surefoot.nominals import Empirical
-from surefoot.problem import Problem, user_parameters, why_not_affine
+from surefoot.problem import Problem, user_parameters, why_not_affine, with_adversaries
 from surefoot.typing import FloatArray
 
 # Certified gap at which an answer counts as converged unless the user says otherwise.
@@ -89,6 +89,12 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
+
+    def settled(self, problem: Problem) -> Problem:
+        """Return the problem as this solver reads it: "auto" adversaries are those of each product."""
+        ball = problem.ball
+        auto = isinstance(ball, WassersteinBall) and ball.adversary == "auto"
+        return with_adversaries(problem) if auto else problem
 
     def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
         """Solve problems that differ in data, radius and seed alone; one by one unless overridden."""

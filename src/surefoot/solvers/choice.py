@@ -9,6 +9,7 @@ from surefoot.solvers.base import Solver
 from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
+from surefoot.solvers.smoothed_newton import SmoothedNewton
 
 # Costs are lopsided from this ratio on; rows are few up to so many for each column.
 LOPSIDED, ROWS_PER_COLUMN = 20.0, 2
@@ -17,10 +18,11 @@ LOPSIDED, ROWS_PER_COLUMN = 20.0, 2
 def default_solver(problem: Problem) -> Solver:
     """Return the quickest solver that can certify.
 
-    ``PrimalDual()`` for free supports and costs of two lines (but for lopsided costs of few rows
-    without an intercept); elsewhere ``CuttingPlanes()`` for
-    problems of some hundred rows, also of several products under one adversary, and ``DASGD()`` for
-    the others.
+    ``SmoothedNewton()`` for several products under one adversary, of order 2 without a support (also
+    where "auto" leaves open how many adversaries there are); ``PrimalDual()`` for other free supports
+    and costs of two lines (but for lopsided costs of few rows without an intercept); elsewhere
+    ``CuttingPlanes()`` for problems of some hundred rows, also of several products under one
+    adversary, and ``DASGD()`` for the others.
 
     Examples
     --------
@@ -34,6 +36,8 @@ def default_solver(problem: Problem) -> Solver:
     ...  for ball in (free, boxed)]
     ['PrimalDual', 'CuttingPlanes']
     """
+    if SmoothedNewton().why_not(problem) is None:
+        return SmoothedNewton()
     if why_not_joint(problem) is None:
         return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
     quick, cuts = PrimalDual(), CuttingPlanes()

@@ -1,0 +1,123 @@
+"""What slopes of several products prove under one adversary of order 2, free to move anywhere.
+
+A plan of that adversary needs no moves: those that leave nothing over at the least transport cost are
+linear in the slopes. With p the share of each row's mass on each line, S = E[w w'] and M = E[x w'],
+
+    x' - x = -M inv(S) w   gives   E[w x'] = 0   at a cost of   trace(M inv(S) M') <= rho^2,
+
+and what is left of the budget moves the outcomes. Where moves cost too much, a share of the mass goes
+to the outermost lines with mean slope zero, which has no M. So any p proves something.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from surefoot.ambiguity.joint_plan import mended_bound
+from surefoot.ambiguity.joint_rows import JointRows
+from surefoot.ambiguity.plan import idle_value
+from surefoot.typing import BoolArray, FloatArray
+
+# Directions of S below this share of its largest one are left to the repair.
+LEAST_DIRECTION = 1e-13
+# How closely the idle share is found.
+SHARE_TOL = 1e-12
+
+
+class JointSlopes(NamedTuple):
+    """How much of each row's mass sits on which choice of lines, shape (rows, lines)."""
+
+    probabilities: FloatArray
+
+    def copy(self) -> "JointSlopes":
+        """Return itself: nobody writes into it."""
+        return self
+
+
+class Moments(NamedTuple):
+    """What a plan earns on each product, its M and E[w] (contexts from the centre), and its S."""
+
+    own: FloatArray
+    first: FloatArray
+    mean: FloatArray
+    second: FloatArray
+
+    def idle(self, share: float, other: "Moments") -> "Moments":
+        """Return the moments once a share of the mass has gone to another plan."""
+        return Moments(*((1.0 - share) * a + share * b for a, b in zip(self, other, strict=True)))
+
+
+def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
+    """Return a value that the worst case of no policy can go below, minus infinity if there is none."""
+    if form.order == 1 or form.boxed:  # moves are others there
+        return -np.inf
+    first, shares = form.first, form.shares
+    centre = form.weights @ form.contexts if form.intercept else np.zeros(len(form.scale))
+    probabilities = np.maximum(plan.probabilities, 0.0)
+    totals = probabilities.sum(axis=1, keepdims=True)
+    if not (totals > 0.0).all():
+        return -np.inf
+    busy, idle = _moments(form, probabilities / totals, centre), _idle_moments(form)
+    movable = first.movable & (first.radius > 0.0)
+
+    def price(share: float) -> float:
+        return _moved(busy.idle(share, idle), movable)[1]
+
+    def gain(share: float) -> float:
+        mixed = busy.idle(share, idle)
+        left = max(form.budget - _moved(mixed, movable)[1], 0.0)
+        return float(mixed.own.sum() + np.sqrt(left * _outcome_rate(form, mixed)))
+
+    least = 0.0
+    if price(0.0) > form.budget:
+        least = brentq(lambda share: price(share) - form.budget, 0.0, 1.0, xtol=SHARE_TOL)
+    if form.pulls.any():  # outcomes want a part of the budget
+        found = minimize_scalar(lambda share: -gain(share), bounds=(least, 1.0), method="bounded")
+        least = float(found.x) if -found.fun > gain(least) else least
+    mixed = busy.idle(least, idle)
+    moved, spent = _moved(mixed, movable)
+    own = mixed.own
+    rate = _outcome_rate(form, mixed)
+    if rate > 0.0 and form.budget > spent:
+        reach = np.sqrt((form.budget - spent) / rate)
+        own = own + reach * form.pulls * shares**2 * np.diag(mixed.second)
+        spent = form.budget
+    return mended_bound(form.products, shares, centre, own, (mixed.first - moved, mixed.mean), spent)
+
+
+def _moments(form: JointRows, probabilities: FloatArray, centre: FloatArray) -> Moments:
+    """Return the moments of a plan."""
+    slopes = form.lines.slopes / form.shares
+    each, masses = probabilities @ slopes, form.weights @ probabilities
+    weighted = form.weights[:, None] * each
+    levels = [
+        masses @ np.array(one.pieces.intercepts)[form.lines.picks[:, j]]
+        for j, one in enumerate(form.products)
+    ]
+    own = form.shares * (levels - np.einsum("ij,ij->j", weighted, form.outcomes))
+    return Moments(
+        own, (form.contexts - centre).T @ weighted, weighted.sum(axis=0),
+        (slopes * masses[:, None]).T @ slopes,
+    )  # fmt: skip
+
+
+def _idle_moments(form: JointRows) -> Moments:
+    """Return the moments of mass on the outermost lines with mean slope zero, product by product."""
+    count = len(form.products)
+    own = form.shares * [idle_value(one) for one in form.products]
+    second = np.diag([one.pieces.up * one.pieces.down for one in form.products])
+    return Moments(own, np.zeros((len(form.scale), count)), np.zeros(count), second)
+
+
+def _moved(moments: Moments, movable: BoolArray) -> tuple[FloatArray, float]:
+    """Return how much of M the cheapest moves cancel, and their transport cost."""
+    sizes, ways = np.linalg.eigh(moments.second)
+    resolved = sizes > LEAST_DIRECTION * sizes[-1]
+    along = np.where(movable[:, None], moments.first, 0.0) @ ways[:, resolved]
+    return along @ ways[:, resolved].T, float((along**2 / sizes[resolved]).sum())
+
+
+def _outcome_rate(form: JointRows, moments: Moments) -> float:
+    """Return what the square of the outcomes' moves earns for each unit of their transport cost."""
+    return float(form.pulls * form.shares**2 @ np.diag(moments.second))
