@@ -44,7 +44,7 @@ def random_problem(seed):
     outcomes = contexts @ rng.normal(size=(s, d)) + rng.normal(size=(n, d)) * rng.uniform(0.3, 3.0, d)
     b, h = 10.0 ** rng.uniform(-1, 0.5, d), 10.0 ** rng.uniform(-1, 0.5, d)
     weights, intercept = rng.uniform(0.2, 1.0, n), bool(rng.random() < 0.7)
-    radius = float(10.0 ** rng.uniform(-2, 0.5)) if rng.random() > 0.1 else 0.0
+    radius = float(10.0 ** rng.uniform(-2, 0.5))
     kappa = float(rng.choice([np.inf, 10.0 ** rng.uniform(-1, 1)]))
     sizes, unit = 10.0 ** rng.uniform(-4, 4, s), 10.0 ** rng.uniform(-4, 4)
     problem = Problem(
