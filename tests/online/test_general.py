@@ -23,7 +23,7 @@ from surefoot.online import (
 )
 from surefoot.policies import MLP, Linear, MaxAffine, RandomFourier
 from surefoot.random import rng_for
-from surefoot.sets import Simplex
+from surefoot.sets import Budget, Simplex
 from surefoot.solvers import DASGD
 
 COST = Newsvendor(backorder=1.0, holding=0.2)
@@ -138,6 +138,18 @@ def test_costs_with_variables_of_their_own_and_shared_totals():
     assert shares.shape == (60, 3)
     np.testing.assert_allclose(shares[20:].sum(axis=1), 1.0)
     assert policy.decide_one({"x0": 1.0, "x1": 0.0}).shape == (3,)
+
+
+def test_a_short_window_is_not_thrown_about():
+    # Steps went by the farthest that the policy had ever been: worse than a constant decision.
+    pytest.importorskip("jax")
+    rng = rng_for(0, "online", "short window")
+    X = rng.normal(size=(1_500, 10))
+    y = 20.0 + X @ rng.normal(size=10) + rng.normal(size=1_500)
+    policy = OnlinePolicy(COST, Linear(decisions=Budget(1e9)), drift=Window(16))
+    decided = policy.decide_and_learn(X, y)
+    constant = np.full(len(y), np.quantile(y, 1.0 / 1.2))
+    assert mean_cost(decided[500:], y[500:]) < 0.8 * mean_cost(constant[500:], y[500:])
 
 
 def test_later_keys_are_ignored_with_a_warning():

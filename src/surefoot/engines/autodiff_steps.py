@@ -245,7 +245,7 @@ class StreamRows(NamedTuple):
     """Rows with their running numbers; each array has a leading axis of rows.
 
     ``mean``, ``spread`` and ``unit`` are the policy's units at its time, ``share`` is the row's weight
-    in the average, ``keep`` what is kept of the sums before it.
+    in the average, ``keep`` what is kept of the sums before it, ``far`` of how far the policy once was.
     """
 
     context: Array
@@ -258,6 +258,7 @@ class StreamRows(NamedTuple):
     unit: Array
     share: Array
     keep: Array
+    far: Array
 
 
 def forget(state: AutodiffState, keep: Array) -> AutodiffState:
@@ -266,6 +267,20 @@ def forget(state: AutodiffState, keep: Array) -> AutodiffState:
     if isinstance(rule, Travel):
         rule = rule._replace(squares=jax.tree.map(lambda square: keep * square, rule.squares))
     return state._replace(rule=rule, multiplier_squares=keep * state.multiplier_squares)
+
+
+def shorten(state: AutodiffState, average: Tree, keep: Array) -> AutodiffState:
+    """Return the state with a share of how far it once was, down to the size of its average."""
+    rule = state.rule
+    if not isinstance(rule, Travel):
+        return state
+    travelled = jax.tree.map(
+        lambda far, mean, first: jnp.where(
+            keep < 1.0, jnp.maximum(keep * far, jnp.sqrt(jnp.sum((mean - first) ** 2))), far
+        ),
+        rule.travelled, average, rule.start,
+    )  # fmt: skip
+    return state._replace(rule=rule._replace(travelled=travelled))
 
 
 def follow(
@@ -285,7 +300,7 @@ def follow(
             lambda mean, newest: row.share * newest + (1.0 - row.share) * mean,
             carry.average, state.trained,
         )  # fmt: skip
-        return Carry(state, average), (decision, info)
+        return Carry(shorten(state, average, row.far), average), (decision, info)
 
     return jax.lax.scan(one, carry, rows)
 

@@ -23,7 +23,7 @@ from surefoot.engines.stream import (
     check_columns,
     without_outliers,
 )
-from surefoot.engines.stream_kernels import TAIL, scale_rows
+from surefoot.engines.stream_kernels import SHORT_WINDOW, TAIL, scale_rows
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear, Units
 from surefoot.policies.base import leaves
@@ -232,9 +232,12 @@ class AutodiffStream(Stream):
         share = (1.0 + TAIL) / (time + TAIL) if self.options.step.averages else np.ones(len(rows))
         # A sum is cut after the row that fills the window, as the compiled kernel does it.
         keep = np.where((window > 0) & (seen - 1.0 > window), 1.0 - 1.0 / max(window, 1.0), 1.0)
+        # A short window forgets how far the policy once was, after the row that fills it.
+        short = 0 < window < SHORT_WINDOW * rows.shape[1]
+        far = np.where(short & (seen > window), 1.0 - 1.0 / max(window, 1.0), 1.0)
         radii = np.array([self.options.radius_at(t) for t in time])
         block = self._steps.StreamRows(
-            inputs, outcomes, radii, scales, movable, means, spreads, units, share, keep
+            inputs, outcomes, radii, scales, movable, means, spreads, units, share, keep, far
         )
         carry, decided = self._follow(block, len(rows))
         clock[0] += len(rows)
