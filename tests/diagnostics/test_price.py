@@ -103,7 +103,8 @@ def test_frames_and_weights_are_understood(data):
 
 def test_products_add_up(data):
     y = np.column_stack([data.y, 2.0 - data.y])
-    both = price_of_robustness(RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, y), data.X, y, RADII)
+    apart = RobustNewsvendor(1.0, 0.2, radius=0.1, solver=PrimalDual()).fit(data.X, y)
+    both = price_of_robustness(apart, data.X, y, RADII)
     alone = [
         price_of_robustness(RobustNewsvendor(1.0, 0.2, radius=0.1).fit(data.X, one), data.X, one, RADII)
         for one in y.T

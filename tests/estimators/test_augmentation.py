@@ -169,7 +169,7 @@ def test_at_radius_zero_nothing_moves(data, fitted):
 
 def test_every_product_has_an_adversary_of_its_own(data):
     y = np.column_stack([data.y, 3.0 - 2.0 * data.y])
-    model = RobustNewsvendor(1.0, 0.2, radius=0.2).fit(data.X, y)
+    model = RobustNewsvendor(1.0, 0.2, radius=0.2, solver=PrimalDual()).fit(data.X, y)
     found = augmented(model, data.X, y)
     assert found.multiplier.shape == found.transport_cost.shape == (2,)
     np.testing.assert_allclose(found.transport_cost, 0.04, rtol=0.01)

@@ -20,7 +20,7 @@ from surefoot import Box, Exact, RobustNewsvendor, RobustPolicy, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import ConvergenceWarning, DataWarning, InvalidInputError
 from surefoot.policies import Linear
-from surefoot.solvers import DASGD
+from surefoot.solvers import DASGD, PrimalDual
 
 B, H = 1.0, 0.2
 COST = Newsvendor(B, H)
@@ -166,7 +166,9 @@ def test_several_products_give_one_decision_each(data, products):
     model = RobustNewsvendor(radius=0.1).fit(data.X, outcomes)
     decisions = model.predict(data.X_test)
     assert decisions.shape == (500, products)
-    assert model.multiplier_.shape == (products,)
+    assert model.multiplier_.shape == (1,)  # of one adversary
+    apart = RobustNewsvendor(radius=0.1, order=1).fit(data.X, outcomes)
+    assert apart.multiplier_.shape == (products,)
     # Demand higher by ten asks for an order higher by ten (each product has its own draws).
     np.testing.assert_allclose(np.diff(decisions, axis=1).mean(axis=0), 10.0, atol=0.05)
     with pytest.raises(InvalidInputError, match=f"y must have {products} products as in fit, got 1."):
@@ -645,7 +647,7 @@ def test_no_silent_failure_one_name_with_two_units(data):
 def test_worst_case_sums_over_products(data, order):
     outcomes = np.column_stack([data.y, 3.0 - data.y, 2.0 * data.y])
     b, h = (1.0, 2.0, 1.0), (0.2, 0.2, 3.0)
-    model = RobustNewsvendor(b, h, radius=0.1, order=order).fit(data.X, outcomes)
+    model = RobustNewsvendor(b, h, radius=0.1, order=order, solver=PrimalDual()).fit(data.X, outcomes)
     sample = model.worst_case(data.X, outcomes)
     assert sample.value == pytest.approx(model.certificate_.upper, rel=1e-6)
     assert sample.expected_cost == pytest.approx(sample.value, rel=1e-6)

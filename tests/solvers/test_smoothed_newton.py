@@ -18,6 +18,7 @@ from surefoot import (
     load,
 )
 from surefoot.costs import Newsvendor, TieredNewsvendor
+from surefoot.engines.affine_stream import AffineStream
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
@@ -165,5 +166,7 @@ def test_the_radius_may_be_chosen_and_a_stream_goes_on():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.partial_fit(X[:20], Y[:20])
+    # A stream of several products is the compiled one unless one adversary was asked for.
+    assert isinstance(model.stream(), AffineStream)
     found = model.worst_case(X[:20], Y[:20])
     assert model.certificate_.upper == pytest.approx(found.value, rel=1e-9)

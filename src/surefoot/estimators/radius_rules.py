@@ -45,7 +45,7 @@ from surefoot.ambiguity import WassersteinForm
 from surefoot.estimators.paper_radius import nearest_distance, paper_radius, transport_geometry
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
-from surefoot.problem import Problem, affine_forms, why_not_affine
+from surefoot.problem import Problem, affine_forms, why_not_affine, with_adversaries
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_choice, check_integer, check_number
@@ -235,7 +235,11 @@ def profile_distances(
 
 
 def transport_forms(problem: Problem, what: str, *, merge: bool = False) -> tuple[WassersteinForm, ...]:
-    """Return the forms of an affine problem in a Wasserstein ball, or refuse it by name."""
+    """Return the forms of an affine problem in a Wasserstein ball, or refuse it by name.
+
+    Each product is looked at alone, whatever adversary they face together.
+    """
+    problem = with_adversaries(problem)
     reason = why_not_affine(problem)
     if reason is not None:
         raise UnsupportedProblemError(f"{what}: {reason}.")

@@ -356,6 +356,10 @@ class RobustEstimator(FittedPolicy):
     ) -> StreamOptions:
         """Return what a stream from this model is told."""
         ball = cast(WassersteinBall, self._ball)  # anything else is refused by StreamOptions
+        given = self._given_recipe.ball
+        if isinstance(ball, WassersteinBall) and isinstance(given, WassersteinBall):
+            # One adversary is proved on rows alone: a stream has it where it was asked for.
+            ball = replace(ball, adversary=given.adversary)
         return StreamOptions(
             cost=self.problem_.cost, policy=self.problem_.policy, ball=ball, radius=radius,
             step=AdaptiveStep() if step is None else step, window=window,
