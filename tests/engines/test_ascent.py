@@ -172,6 +172,26 @@ def test_the_far_start_finds_the_global_maximiser_of_a_kinked_cost(make_affine):
     assert (plain >= best - 1e-6).mean() < 0.95  # so the far start is what found the others
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_narrow_peak_far_from_a_flat_sample_is_a_start(side):
+    # Nothing is gained near the sample, and each length that is tried lies beside the peak.
+    wide = (np.full(1, -np.inf), np.zeros(0)), (np.full(1, np.inf), np.zeros(0))
+    limits = Limits(*wide, (np.ones(1), np.zeros(0)))
+    peak = float(np.sqrt(LENGTHS[12] * LENGTHS[13]))
+
+    def cost(move):
+        return 2.0 * jnp.exp(-(((move[0][0] - side * peak) / (0.06 * peak)) ** 2))
+
+    gamma = 1.0 / peak**2
+    tried = [float(cost((np.array([side * r]),))) - gamma * r**2 for r in LENGTHS]
+    assert max(tried) < 0.0 < 2.0 - gamma * peak**2
+    lengths = jnp.asarray(LENGTHS)
+    moves, values = far_starts(jax.value_and_grad(cost), gamma, 2, limits, lengths, between=8)
+    best = int(np.argmax(values))
+    assert float(moves[0][best, 0]) == pytest.approx(side * peak, rel=0.05)
+    assert float(values[best]) > 0.5
+
+
 def test_order_one_in_a_box_finds_what_there_is_to_gain(make_affine):
     form = make_affine(3, rows=60, order=1, box="closed", holding=0.8)
     theta, intercept = np.array([0.7, -0.4, 0.5]), 0.8

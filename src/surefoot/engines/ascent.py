@@ -177,7 +177,7 @@ def far_starts(
 
     A kinked or otherwise non-concave cost may rise on both sides, and far away; ascent alone sees one
     side and what is near. ``lengths`` are those that are tried, in ascending order, and ``between`` how
-    many more between the neighbours of the best. Of order 1 contexts and outcomes pay
+    many more between the neighbours of the best peak. Of order 1 contexts and outcomes pay
     apart, so each is tried alone: two moves, or four where outcomes move, too.
     """
     nothing = jax.tree.map(jnp.zeros_like, limits.inside)
@@ -204,6 +204,9 @@ def far_starts(
         tried = lengths
         values = jax.vmap(lambda length: value(at(length)))(tried)
         if between:
+            # Beside the sample itself nothing may be gained, and yet much at a peak far away that these
+            # lengths straddle: an ascent begins there, where there is one.
+            values = jnp.where(_peaks(values) | ~_peaks(values).any(), values, -jnp.inf)
             best = jnp.argmax(values)
             low = jnp.where(best > 0, tried[best - 1], 0.0)
             high = tried[jnp.minimum(best + 1, len(tried) - 1)]
@@ -214,6 +217,13 @@ def far_starts(
         return at(tried[best]), values[best]
 
     return jax.vmap(along)(directions)
+
+
+def _peaks(values: Array) -> Array:
+    """Return which values are above the one before and not below the one after; never the first."""
+    last = jnp.full((1,), -jnp.inf)
+    after = jnp.concatenate([values[1:], last])
+    return jnp.concatenate([jnp.array([False]), (values[1:] > values[:-1]) & (values[1:] >= after[1:])])
 
 
 def _unit(line: Move, other: Move) -> Move:
