@@ -171,8 +171,7 @@ def draw_cost(rng, trait, unit):
 def solver_for(number, group, problem):
     """Return the solver whose turn it is, among those that take the problem."""
     if group == GENERAL:
-        # Steps that reach outcomes far from their mean, and fall to nothing: most of the time compiles.
-        return DASGD(optimizer=Adam(learning_rate=0.03), max_steps=20_000)
+        return DASGD(optimizer=Adam(), max_steps=3_000)
     turn = SOLVERS[(number // len(GROUPS)) % len(SOLVERS)]
     if turn is None or turn.why_not(problem) is not None:
         return default_solver(problem)

@@ -180,7 +180,7 @@ def test_a_narrow_peak_far_from_a_flat_sample_is_a_start(side):
     peak = float(np.sqrt(LENGTHS[12] * LENGTHS[13]))
 
     def cost(move):
-        return 2.0 * jnp.exp(-(((move[0][0] - side * peak) / (0.06 * peak)) ** 2))
+        return 2.0 * jnp.exp(-(((move[0][0] - side * peak) / (0.12 * peak)) ** 2))
 
     gamma = 1.0 / peak**2
     tried = [float(cost((np.array([side * r]),))) - gamma * r**2 for r in LENGTHS]
