@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from surefoot.engines.engine import Parameters
 from surefoot.engines.joint_newton import JointNewtonRun
 from surefoot.io import register
 from surefoot.problem import Problem, joint_form, why_not_joint, with_one_adversary
@@ -95,19 +96,26 @@ class SmoothedNewton(Solver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the seed is not used."""
-        return self.solve_path(problem, [problem.radius], seed)[0]
+        with _THREADS.limit(limits=1, user_api="blas"):
+            return self.solve_path(problem, [problem.radius], seed)[0]
 
     def solve_path(self, problem: Problem, radii: Sequence[float], seed: int = 0) -> list[Solution]:
         """Solve a problem at several radii, each from the last one."""
         del seed
         self.refuse_unless_fit(problem)
         form, policy, answers = joint_form(self.settled(problem)), None, []
+        for radius in radii:
+            run = JointNewtonRun(form.at_radius(float(radius)), policy)
+            answers.append(self._solved(run))
+            policy = answers[-1].policy
+        return [assemble(self, [answer], gap_tol=self.gap_tol) for answer in answers]
+
+    def solve_paths(
+        self, problems: Sequence[Problem], radii: Sequence[float], seed: int = 0
+    ) -> list[list[Parameters]]:
+        """Solve several problems at several radii, in threads that share one limit."""
         with _THREADS.limit(limits=1, user_api="blas"):
-            for radius in radii:
-                run = JointNewtonRun(form.at_radius(float(radius)), policy)
-                answers.append(self._solved(run))
-                policy = answers[-1].policy
-            return [assemble(self, [answer], gap_tol=self.gap_tol) for answer in answers]
+            return super().solve_paths(problems, radii, seed)
 
     def _solved(self, run: JointNewtonRun) -> ProductAnswer:
         return run_until(run, self._levels(run), gap_tol=self.gap_tol, callback=self.callback)
