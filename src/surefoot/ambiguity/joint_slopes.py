@@ -9,10 +9,10 @@ and what is left of the budget moves the outcomes. Where moves cost too much, a 
 to the outermost lines with mean slope zero, which has no M. So any p proves something.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from surefoot.ambiguity.joint_plan import mended_bound
 from surefoot.ambiguity.joint_rows import JointRows
@@ -21,8 +21,9 @@ from surefoot.typing import BoolArray, FloatArray
 
 # Directions of S below this share of its largest one are left to the repair.
 LEAST_DIRECTION = 1e-13
-# How closely the idle share is found.
-SHARE_TOL = 1e-12
+# Halvings of the bracket around the idle share, and cuts of the one in which outcomes gain most: any
+# share proves something, so the second need not be as close.
+HALVINGS, CUTS = 45, 30
 
 
 class JointSlopes(NamedTuple):
@@ -71,10 +72,9 @@ def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
 
     least = 0.0
     if price(0.0) > form.budget:
-        least = brentq(lambda share: price(share) - form.budget, 0.0, 1.0, xtol=SHARE_TOL)
+        least = _first_affordable(price, form.budget)
     if form.pulls.any():  # outcomes want a part of the budget
-        found = minimize_scalar(lambda share: -gain(share), bounds=(least, 1.0), method="bounded")
-        least = float(found.x) if -found.fun > gain(least) else least
+        least = max((least, _most_gained(gain, least)), key=gain)
     mixed = busy.idle(least, idle)
     moved, spent = _moved(mixed, movable)
     own = mixed.own
@@ -84,6 +84,25 @@ def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
         own = own + reach * form.pulls * shares**2 * np.diag(mixed.second)
         spent = form.budget
     return mended_bound(form.products, shares, centre, own, (mixed.first - moved, mixed.mean), spent)
+
+
+def _first_affordable(price: Callable[[float], float], budget: float) -> float:
+    """Return the least share at which a price that falls to zero is within the budget."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if price(middle) > budget else (low, middle)
+    return high
+
+
+def _most_gained(gain: Callable[[float], float], least: float) -> float:
+    """Return the share from ``least`` to one that gains most, of a gain that is concave in it."""
+    low, high = least, 1.0
+    for _ in range(CUTS):
+        third = (high - low) / 3.0
+        rising = gain(low + third) < gain(high - third)
+        low, high = (low + third, high) if rising else (low, high - third)
+    return 0.5 * (low + high)
 
 
 def _moments(form: JointRows, probabilities: FloatArray, centre: FloatArray) -> Moments:
