@@ -212,6 +212,24 @@ def test_the_adversary_spends_its_budget_in_units_of_the_ball(order, kappa, scal
     assert found.multiplier.sum() == pytest.approx(slope, rel=1e-3)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_limited_decisions_cost_what_their_atoms_cost(order, seed):
+    # The worst case of uncut decisions bounds it from above; what is paid is paid for cut ones.
+    nominal, limits = rows(seed), Box(6.0, 14.0)
+    ball = WassersteinBall(0.5, order=order)
+    problem = Problem(COST, Linear(decisions=limits), nominal, ball)
+    parameters = LinearParameters(
+        np.random.default_rng(seed).normal(size=(3, 1)) * [[1.0], [0.03], [50.0]], np.array([9.0])
+    )
+    found = affine_adversary(problem, parameters)
+    decisions = problem.policy.decide(parameters, found.contexts)
+    assert ((decisions == 6.0) | (decisions == 14.0)).any()
+    paid = COST.mean(decisions, found.outcomes[:, None], found.weights)
+    assert found.expected_cost == pytest.approx(paid, rel=1e-9)
+    assert found.expected_cost <= found.value * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(("order", "scale"), [(1, True), (2, True), (1, False), (2, False)])
 def test_answers_scale_with_the_user_s_units(order, scale):
     nominal = rows(4)
