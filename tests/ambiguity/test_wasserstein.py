@@ -281,7 +281,7 @@ def test_repr_names_every_option():
     assert repr(WassersteinBall(0.3, support=Box(0, 1), frozen=["a", np.int64(2)], outcome_cost=2)) == (
         "WassersteinBall(radius=0.3, order=2, outcome_cost=2.0, "
         "support=Box(lower=0.0, upper=1.0, outcome=(-inf, inf)), frozen=('a', 2), scale=True, "
-        "adversary='each')"
+        "adversary='auto')"
     )
 
 

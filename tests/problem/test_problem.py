@@ -95,7 +95,7 @@ def test_repr_is_short_and_names_the_parts():
         "policy=Linear(features=None, decisions=None, intercept=True, offset=None), "
         "nominal=Empirical(500 rows, 100 columns, 1 product), "
         "ball=WassersteinBall(radius=0.3, order=2, outcome_cost=inf, support=None, frozen=(), "
-        "scale=True, adversary='each'))"
+        "scale=True, adversary='auto'))"
     )
 
 
