@@ -1,0 +1,80 @@
+"""Dirty data, shifts, the stated bound, and bounds in time order, as tables of the page on quality.
+
+python -m benchmarks.quality.robust_page
+"""
+
+import numpy as np
+
+from benchmarks.machine import RESULTS, read_csv
+from benchmarks.sections import put_section
+
+PAGE = RESULTS.parents[1] / "docs" / "quality.md"
+SHIFTS = {"noise": "noise", "mean": "all rows alike", "worst": "each row in its worst direction"}
+
+
+def _table(head, rows) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def dirty() -> str:
+    """Return mean and largest cost over the clean fit, by kind of dirt and share of rows."""
+    found = read_csv("quality_dirty")
+    shares = sorted({float(row["share"]) for row in found})
+    rows = [
+        [kind, *(
+            f"{row['mean']} ({row['largest']})"
+            for share in shares
+            for row in found if row["dirt"] == kind and float(row["share"]) == share
+        )]
+        for kind in dict.fromkeys(row["dirt"] for row in found)
+    ]  # fmt: skip
+    return _table(["rows that are dirty", *(f"{share:.0%}" for share in shares)], rows)
+
+
+def shift() -> str:
+    """Return costs over the best method, by kind and size of shift."""
+    found = read_csv("quality_shift")
+    names = list(dict.fromkeys(row["method"] for row in found))
+    cells = {(row["shift"], row["size"], row["method"]): row["over best"] for row in found}
+    cases = list(dict.fromkeys((row["shift"], row["size"]) for row in found))
+    rows = [
+        [
+            f"{SHIFTS[kind]}, {float(size):g}",
+            *(f"{float(cells[kind, size, name]):.2f}" for name in names),
+        ]
+        for kind, size in cases
+    ]
+    return _table(["shift, standard deviations", *names], rows)
+
+
+def guarantee() -> str:
+    """Return how often bounds held, and how far they are above the true cost, by number of rows."""
+    found = read_csv("quality_guarantee")
+    rows = []
+    for n in dict.fromkeys(row["n"] for row in found):
+        held = [float(row["held"]) for row in found if row["n"] == n]
+        ratio = [float(row["ratio"]) for row in found if row["n"] == n]
+        rows.append([
+            n, f"{np.mean(held):.1%}", f"{min(held):.1%} to {max(held):.1%}", f"{np.median(ratio):.2f}",
+            f"{min(ratio):.2f} to {max(ratio):.2f}",
+        ])  # fmt: skip
+    return _table(["rows", "held, all laws", "law by law", "bound over true cost", "law by law"], rows)
+
+
+def order() -> str:
+    """Return how often bounds held for the next days of the restaurant."""
+    found = read_csv("quality_order")
+    names = [name for name in found[0] if name not in ("machine", "date")]
+    return _table(names, [[row[name] for name in names] for row in found])
+
+
+def main():
+    """Write the tables."""
+    for name, make in (("dirty", dirty), ("shift", shift), ("guarantee", guarantee), ("order", order)):
+        machine = read_csv(f"quality_{name}")[0]["machine"]
+        put_section(PAGE, f"robust-{name}", f"{make()}\n\nOn {machine}.")
+
+
+if __name__ == "__main__":
+    main()
