@@ -47,6 +47,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 attack: $(VENV)/.dev
+	$(BIN)/python -m pip install -q -e ".[ray]"
 	SUREFOOT_LAWS=nightly $(BIN)/python -m pytest -n 2 -m "nightly or not nightly"
 	$(BIN)/python -m benchmarks.attack
 

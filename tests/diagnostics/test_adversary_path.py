@@ -47,7 +47,9 @@ def test_a_checkpoint_is_the_policy_of_a_shorter_run(data):
 
 def test_gamma_and_shares_are_those_of_the_checkpoints(data):
     y = np.column_stack([data.y, -data.y])
-    model = RobustNewsvendor(1.0, 0.2, radius=0.05).fit(data.X, y)
+    with pytest.raises(UnsupportedProblemError, match=r"got SmoothedNewton: .*solver=PrimalDual\(\)"):
+        adversary_path(RobustNewsvendor(1.0, 0.2, radius=0.05).fit(data.X, y), data.X, y)
+    model = RobustNewsvendor(1.0, 0.2, radius=0.05, solver=PrimalDual()).fit(data.X, y)
     path = adversary_path(model, data.X, y)
     assert path.multipliers.shape == (len(path.steps), 2)
     np.testing.assert_allclose(path.multipliers[-1], model.multiplier_)

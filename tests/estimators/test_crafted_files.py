@@ -276,7 +276,7 @@ CRAFTED = {
     "a multiplier of NaN": ("plain", in_part("fitted/multiplier", lambda a: a * np.nan)),
     "a negative multiplier": ("plain", in_part("fitted/multiplier", lambda a: -1.0 - a)),
     "no multiplier": ("plain", in_part("fitted/multiplier", lambda a: a[:0])),
-    "a multiplier too many": ("two", in_part("fitted/multiplier", lambda a: np.append(a, a))),
+    "a multiplier too many": ("two", in_part("fitted/multiplier", lambda a: np.resize(a, 3))),
     "perhaps converged": ("plain", put("fitted/converged", "perhaps")),
     "perhaps single": ("plain", put("fitted/single", "perhaps")),
     # names, balls, streams

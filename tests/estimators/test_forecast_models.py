@@ -113,7 +113,7 @@ def test_the_certificate_is_exact_and_that_of_the_worst_case(fitted, name):
 # ---------------------------------------------------------------- limits
 
 
-@pytest.mark.parametrize("name", ["limits", "budget"])
+@pytest.mark.parametrize("name", ["limits", pytest.param("budget", marks=pytest.mark.nightly)])
 def test_decisions_stay_within_their_limits_whatever_happens(fitted, name, tmp_path):
     model = fitted(name)
     limits = model.problem_.policy.decisions

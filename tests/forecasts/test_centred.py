@@ -248,7 +248,8 @@ def fitted(request):
     if request.param == "two products":
         cost, y = TWO, np.column_stack([y, 3.0 - y])
         fresh = fresh[0], np.column_stack([fresh[1], 3.0 - fresh[1]])
-    model = RobustPolicy(cost, nominal=forecaster, ball=WassersteinBall(0.02)).fit(X, y)
+    ball = WassersteinBall(0.02, adversary="each")
+    model = RobustPolicy(cost, nominal=forecaster, ball=ball).fit(X, y)
     assert (offset_of(model).forecasts[0].smooth is None) == (request.param == "linear")
     assert (offset_of(model).forecasts[0].trees is None) == (request.param in ("linear", "smooth"))
     return model, X, y, *fresh

@@ -16,7 +16,7 @@ from surefoot.panels import panel_fit, sources
 from .conftest import panel
 
 BY = ["shop", "product"]
-BACKENDS = ["loky", "dask", "ray"]
+BACKENDS = ["loky", "dask", pytest.param("ray", marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")

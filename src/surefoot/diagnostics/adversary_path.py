@@ -101,7 +101,7 @@ def adversary_path(
     if not isinstance(solver, DASGD | PrimalDual | Exact):
         raise UnsupportedProblemError(
             "adversary_path needs a solver that can be watched (DASGD, PrimalDual or Exact), got "
-            f"{type(solver).__name__}."
+            f"{type(solver).__name__}: fit with one of them, such as solver=PrimalDual()."
         )
     seen: list[Progress] = []
     seed = fitted.seed_
