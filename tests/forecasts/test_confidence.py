@@ -59,3 +59,8 @@ def test_the_stated_bound_holds_for_what_is_deployed(tail):
         model = RobustNewsvendor(1.0, 0.2).fit(X[:40], y[:40])
         held.append(model.certificate_.upper >= model.cost(X[40:], y[40:]))
     assert np.mean(held) >= 0.9
+
+
+def test_tiny_costs_do_not_vanish():
+    x, w = 1e-120 * np.random.default_rng(0).exponential(size=30), np.full(30, 1 / 30)
+    assert 1e120 * mean_bound(x, w, 0.95) == pytest.approx(mean_bound(1e120 * x, w, 0.95))

@@ -111,6 +111,7 @@ def test_a_gross_context_is_named_and_does_no_harm():
             model = RobustNewsvendor(1.0, 0.2).fit(frame, y)
         cost = model.cost(pd.DataFrame(fresh, columns=["a", "b", "c"]), more)
         assert cost < 1.005 * lost  # it costs what the loss of a row costs
+        assert "look like errors (1) left out" in model.certificate_.message
         ratios.append(cost / clean)
     assert np.mean(ratios) < 1.05
     assert max(ratios) < 1.2

@@ -6,6 +6,7 @@ import pytest
 from surefoot.checks import check
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import ParquetRows, parquet, row_batches
+from surefoot.nominals import parquet as parquet_module
 
 NAMES = ("price", "rain", "holiday")
 
@@ -180,7 +181,15 @@ def test_a_missing_value_is_a_gap(tmp_path):
         list(ParquetRows(tmp_path, outcome="sales").batches())
 
 
-def test_files_that_change_or_break_between_passes_are_noticed(folder, data):
+def test_files_that_change_between_passes_are_noticed(folder, data):
+    rows = ParquetRows(folder, outcome="sales")
+    written(folder, data[0], 10.0 * data[1], files=3, group=100)  # as many rows as before
+    with pytest.raises(InvalidInputError, match=r"part-0.parquet must stay as it is, got another one"):
+        list(rows.batches())
+
+
+def test_files_that_change_or_break_within_a_pass_are_noticed(folder, data, monkeypatch):
+    monkeypatch.setattr(parquet_module, "_stamp", lambda file: None)
     rows = ParquetRows(folder, outcome="sales")
     written(folder, *data, files=3, group=10_000)
     with pytest.raises(InvalidInputError, match="part-0.parquet must be a whole Parquet file"):

@@ -137,6 +137,29 @@ def test_what_it_does_not_solve_it_refuses_with_a_reason():
         SmoothedNewton(gap_tol=0.0)
 
 
+@pytest.mark.parametrize("size", [100.0, 3_000.0])
+def test_a_small_product_is_solved_beside_a_large_one(size):
+    each, together = (
+        SmoothedNewton(gap_tol=tol).solve(asked(0.1, nominal=Empirical(X, Y * [size, 1.0])))
+        for tol in (1e-7, 0.01)
+    )
+
+    def small(solution):
+        decisions = X @ solution.parameters.theta + solution.parameters.intercept
+        r = decisions[:, 1] - Y[:, 1]
+        return np.maximum(0.5 * r, -2.0 * r).mean()
+
+    assert together.converged
+    assert small(together) == pytest.approx(small(each), rel=0.02)
+
+
+def test_a_product_that_would_be_lost_has_an_adversary_of_its_own():
+    lost = asked(nominal=Empirical(X, Y * [1e6, 1.0]))
+    assert "each costs at least 0.0001 of all, got one with" in SmoothedNewton().why_not(lost)
+    assert default_solver(lost) == PrimalDual()
+    assert SmoothedNewton().solve(asked(nominal=Empirical(X, Y * [1.0, 0.0]))).converged
+
+
 def test_it_says_when_it_runs_out_of_steps():
     with pytest.warns(ConvergenceWarning, match="^SmoothedNewton ran out of steps after 2 "):
         assert not SmoothedNewton(max_steps=2).solve(asked()).converged

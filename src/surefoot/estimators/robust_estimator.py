@@ -128,10 +128,12 @@ class RobustEstimator(FittedPolicy):
         worst = adversary_of(problem, parameters)
         self.parameters_ = parameters
         exact = make_certificate(worst.value, worst.value, 0.0, "exact")
+        count = len(self.suspects_)
+        left_out = f", numbers that look like errors ({count}) left out" if count else ""
         self._certificate = replace(exact, message=(
             f"The worst-case expected cost of the ensemble within radius {self.radius_:.3g} (standard "
-            f"deviations of the outcome) of its honest decisions is {worst.value:.6g}. Nothing was "
-            "solved for, so there is no gap."
+            f"deviations of the outcome) of its honest decisions is {worst.value:.6g}{left_out}. "
+            "Nothing was solved for, so there is no gap."
         ))  # fmt: skip
         self._multiplier = self._per_product(worst.multiplier)
         self.converged_, self.n_steps_, self.history_ = True, 0, ()

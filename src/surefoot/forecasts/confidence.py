@@ -60,7 +60,7 @@ def mean_bound(
     count = 1.0 / float(weights @ weights) if count is None else count
     if deviation == 0.0 or count < 2.0:
         return mean
-    skew = float(weights @ centred**3) / deviation**3
+    skew = float(weights @ (centred / deviation) ** 3)
     # A sample of few rows underestimates its skewness.
     skew = max(skew, 0.0) * math.sqrt(count / max(count - 1.0, 1.0))
     quantile = float(student.ppf(confidence, max(count - 1.0, 1.0)))

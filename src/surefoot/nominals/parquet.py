@@ -64,6 +64,7 @@ class ParquetRows(RowBatches):
         self.source = Path(source)
         self.outcomes = _columns("outcome", outcome)
         self._files = _found_files(self.source)
+        self._stamps = [_stamp(file) for file in self._files]
         self._kinds = _number_columns(self._files[0])
         if contexts is None:
             chosen = tuple(name for name in self._kinds if name not in self.outcomes)
@@ -109,6 +110,10 @@ class ParquetRows(RowBatches):
         for number, file in enumerate(self._files):
             groups = self._groups[self._groups[:, 0] == number]
             first = 0
+            if _stamp(file) != self._stamps[number]:
+                raise InvalidInputError(
+                    f"{file} must stay as it is, got another one: make the ParquetRows again."
+                )
             for table in self._tables(file, groups[:, 1].tolist()):
                 self._refuse_gaps(file, table, first)
                 first += len(table)
@@ -223,6 +228,15 @@ def _found_files(source: Path) -> list[Path]:
             f"source must be a folder of Parquet files (*.parquet), or one, got {got} in {source}."
         )
     return files
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Return size and time of the last change of a file, None where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _number_columns(file: Path) -> dict[str, bool]:

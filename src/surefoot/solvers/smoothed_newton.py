@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from surefoot.ambiguity import JointForm
 from surefoot.engines.engine import Parameters
 from surefoot.engines.joint_newton import JointNewtonRun
 from surefoot.io import register
@@ -21,6 +22,8 @@ _THREADS = ThreadpoolController()
 LEVEL_STEPS = 25
 # Rehearsals stop at this gap.
 ROUGH_GAP = 0.03
+# A product whose constant decision costs a smaller share of all would be lost among the others.
+SMALLEST_SHARE = 1e-4
 # Most parameters, whose square is the matrix of a step, and most pairs of a row and a line.
 MOST_PARAMETERS, MOST_PAIRS = 1_500, 4_000_000
 
@@ -37,7 +40,8 @@ class SmoothedNewton(Solver):
     Parameters
     ----------
     gap_tol
-        Largest certified gap (upper - lower) / lower at which the run stops.
+        Largest certified gap (upper - lower) / lower. The run goes on until the gap is no more than
+        this share of the cheapest product: a dear one must not hide that another is unsolved.
     max_steps
         Most Newton steps.
     callback
@@ -88,6 +92,12 @@ class SmoothedNewton(Solver):
             )
         if pairs > MOST_PAIRS:
             return f"it needs at most {MOST_PAIRS:,} rows times choices of lines, got {pairs:,}"
+        share = _smallest_share(form)
+        if share < SMALLEST_SHARE:
+            return (
+                f"it needs products of which each costs at least {SMALLEST_SHARE:g} of all, "
+                f"got one with {share:.1g}"
+            )
         return None
 
     def settled(self, problem: Problem) -> Problem:
@@ -118,7 +128,8 @@ class SmoothedNewton(Solver):
             return super().solve_paths(problems, radii, seed)
 
     def _solved(self, run: JointNewtonRun) -> ProductAnswer:
-        return run_until(run, self._levels(run), gap_tol=self.gap_tol, callback=self.callback)
+        gap_tol = self.gap_tol * _smallest_share(run.form)
+        return run_until(run, self._levels(run), gap_tol=gap_tol, callback=self.callback)
 
     def _levels(self, run: JointNewtonRun) -> Iterator[IntArray]:
         while run.steps < self.max_steps:
@@ -128,3 +139,18 @@ class SmoothedNewton(Solver):
         """Return a solver for rehearsals on so many rows, such as folds."""
         del rows
         return replace(self, gap_tol=max(self.gap_tol, ROUGH_GAP))
+
+
+def _smallest_share(form: JointForm) -> float:
+    """Return the share of the cheapest product in what the best constant decisions cost.
+
+    Products whose outcomes are all equal cost nothing and do not count.
+    """
+    costs = np.array(
+        [
+            one.mean_cost(one.constant_order()[0] - one.outcomes) * one.value_unit
+            for one in form.products
+        ]
+    )
+    costs = costs[costs > 0.0]
+    return float(costs.min() / costs.sum()) if len(costs) else 1.0
