@@ -18,11 +18,14 @@ from surefoot.forecasts.members import Exponential, Level, Spreading
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member
 from surefoot.nominals import Empirical
-from surefoot.typing import BoolArray, FloatArray, IntArray
+from surefoot.random import rng_for
+from surefoot.typing import FloatArray
 
 LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
 # Outcomes below this share of their median are moved away from zero before the logarithm.
 LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
+# Constants, and weights of honest decisions, come from the other folds.
+FOLDS = 5
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
 
@@ -44,25 +47,58 @@ class Candidate:
     decide: Callable[[float], FloatArray]
     member: Callable[[float], Member]
 
-    def constant(self, rows: Rows, chosen: BoolArray, pieces: Pieces) -> float:
-        """Return the constant that is best for some of the rows."""
+    def constant(self, rows: Rows, masses: FloatArray, pieces: Pieces) -> float:
+        """Return the constant that is best for rows with these masses, some of which may be zero."""
         if self.scores is None:
             return 0.0
-        scores, masses = self.scores[chosen], rows.masses[chosen]
-        count = rows.count * len(scores) / len(chosen)
-        atoms = smoothed(Empirical(np.zeros((len(scores), 1)), scores, masses), count)
+        chosen = masses > 0.0
+        kept = Empirical(np.zeros((int(chosen.sum()), 1)), self.scores[chosen], masses[chosen])
+        atoms = smoothed(kept, rows.observations(masses))
         return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
 
 
-def honest_decisions(found: list[Candidate], rows: Rows, folds: IntArray, pieces: Pieces) -> FloatArray:
+def fold_masses(rows: Rows, seed: int) -> FloatArray:
+    """Return the mass of each row in each fold, shape (rows, folds).
+
+    A row is in one fold; where each unit of mass is an observation of its own, its units are spread.
+    """
+    n, rng = len(rows.outcomes), rng_for(seed, "folds")
+    if rows.units:
+        return rng.multinomial(rows.masses.astype(np.int64), np.full(FOLDS, 1.0 / FOLDS)).astype(float)
+    folds = rng.permutation(n) % min(FOLDS, n)
+    return np.asarray(rows.masses[:, None] * (folds[:, None] == np.arange(folds.max() + 1)))
+
+
+def by_others(parts: FloatArray, told: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return what is told of rows from the masses of the other folds, averaged over a row's folds.
+
+    Parameters
+    ----------
+    parts
+        Mass of each row in each fold.
+    told
+        From masses to numbers for all rows, shape (rows,) or (rows, members).
+    """
+    whole = parts.sum(axis=1)
+    total: FloatArray | float = 0.0
+    for own in parts.T:
+        others = whole - own
+        found = told(others if others.any() else whole)
+        share = own / whole
+        total = total + (share[:, None] if found.ndim == 2 else share) * found
+    return np.asarray(total)
+
+
+def honest_decisions(
+    found: list[Candidate], rows: Rows, parts: FloatArray, pieces: Pieces
+) -> FloatArray:
     """Return decisions with constants of the other folds, shape (rows, members)."""
-    honest = np.empty((len(folds), len(found)))
-    for fold in np.unique(folds):
-        own = folds == fold
-        others = ~own if not own.all() else own
-        for j, one in enumerate(found):
-            honest[own, j] = one.decide(one.constant(rows, others, pieces))[own]
-    return honest
+    return by_others(
+        parts,
+        lambda masses: np.column_stack(
+            [one.decide(one.constant(rows, masses, pieces)) for one in found]
+        ),
+    )
 
 
 def candidates(rows: Rows, pieces: Pieces, seed: int, *, constant: bool) -> list[Candidate]:

@@ -19,7 +19,12 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.engines.weight_kernel import exponentiated_gradient
-from surefoot.forecasts.candidates import candidates, honest_decisions
+from surefoot.forecasts.candidates import (
+    by_others,
+    candidates,
+    fold_masses,
+    honest_decisions,
+)
 from surefoot.forecasts.cleaning import (
     Suspect,
     column_range,
@@ -47,8 +52,6 @@ FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 DECISION_GAPS = 20.0
 # A shift is rehearsed with so many draws for each row.
 REHEARSALS = 8
-# Constants and weights of honest decisions come from the rows of the other folds.
-FOLDS = 5
 
 
 @register
@@ -124,29 +127,22 @@ class Ensemble:
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
         found = candidates(rows, pieces, seed, constant=self.protect > 0.0)
-        everything = np.ones(len(kept), dtype=bool)
-        members = [one.member(one.constant(rows, everything, pieces)) for one in found]
-        folds = rng_for(seed, "folds").permutation(len(kept)) % min(FOLDS, len(kept))
-        honest = np.clip(honest_decisions(found, rows, folds, pieces), *bounds)
-        times = 1
+        members = [one.member(one.constant(rows, rows.masses, pieces)) for one in found]
+        parts = fold_masses(rows, seed)
+        honest = np.clip(honest_decisions(found, rows, parts, pieces), *bounds)[None]
         if self.protect > 0.0:
-            moves, times = self._rehearsed(rows, members, seed, frozen), REHEARSALS
-            honest = np.clip((honest[None] + moves).reshape(-1, len(members)), *bounds)
-        y, shares, folds = (
-            np.tile(rows.outcomes, times),
-            np.tile(rows.masses, times),
-            np.tile(folds, times),
-        )
-        weights = stack_weights(honest, y, shares, pieces, rows.count)
+            honest = np.clip(honest + self._rehearsed(rows, members, seed, frozen), *bounds)
+
+        def weighed(masses: FloatArray) -> FloatArray:
+            some = masses > 0.0
+            decided = honest[:, some].reshape(-1, len(members))
+            y, shares = (np.tile(part[some], len(honest)) for part in (rows.outcomes, masses))
+            return stack_weights(decided, y, shares, pieces, rows.observations(masses))
+
         trend = linear_trend(rows, pieces, seed)
+        weights = weighed(rows.masses)
         stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trend)
-        decided = np.empty(len(kept))
-        for fold in np.unique(folds):
-            others, own = folds != fold, np.flatnonzero(folds[: len(kept)] == fold)
-            if others.any():
-                count = rows.count * float(others.mean())
-                weights = stack_weights(honest[others], y[others], shares[others], pieces, count)
-            decided[own] = honest[own] @ weights
+        decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, tuple(suspects))
 
     def _rehearsed(

@@ -56,7 +56,11 @@ class Rows:
     @property
     def count(self) -> float:
         """How many observations there are."""
-        return float(self.masses.sum()) if self.units else float(len(self.outcomes))
+        return self.observations(self.masses)
+
+    def observations(self, masses: FloatArray) -> float:
+        """Return how many observations there are if rows have these masses instead, or none."""
+        return float(masses.sum()) if self.units else float((masses > 0.0).sum())
 
     @cached_property
     def mean(self) -> FloatArray:

@@ -1,0 +1,76 @@
+"""Honest decisions take their constants from other folds; copies are observations of their own."""
+
+import numpy as np
+import pytest
+
+from surefoot import RobustNewsvendor
+from surefoot.costs import Pieces
+from surefoot.forecasts.candidates import FOLDS, by_others, candidates, fold_masses, honest_decisions
+from surefoot.forecasts.rows import Rows
+
+COST = Pieces.kinked(up=0.2, down=1.0)
+
+
+def rows(n=40, masses=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return Rows.of(X, 10.0 + X[:, 0] + rng.normal(size=n), masses)
+
+
+class TestFoldMasses:
+    @pytest.mark.parametrize("n", [1, 3, 40])
+    def test_a_row_is_in_one_fold(self, n):
+        parts = fold_masses(rows(n), 0)
+        assert parts.shape == (n, min(n, FOLDS))
+        assert ((parts > 0).sum(axis=1) == 1).all()
+        assert np.ptp((parts > 0).sum(axis=0)) <= 1
+
+    def test_masses_are_kept(self):
+        made = rows(masses=np.random.default_rng(0).uniform(0.1, 3.0, 40))
+        assert fold_masses(made, 0).sum(axis=1) == pytest.approx(made.masses)
+
+    def test_units_of_mass_are_spread(self):
+        X, y = np.repeat([[0.0], [1.0]], 2, axis=0), np.array([1.0, 2.0, 3.0, 4.0])
+        made = Rows.of(X, y, np.full(4, 1_000.0))
+        assert made.units
+        parts = fold_masses(made, 0)
+        assert parts.sum(axis=1).tolist() == [1_000.0] * 4
+        assert parts == pytest.approx(np.full((4, FOLDS), 200.0), abs=60.0)
+
+
+def test_what_is_told_of_a_row_comes_from_the_others():
+    parts = fold_masses(rows(), 0)
+    seen = by_others(parts, lambda masses: (masses > 0).astype(float))
+    assert (seen == 0.0).all()
+    assert by_others(np.ones((1, 1)), lambda masses: masses).tolist() == [1.0]  # there are no others
+
+
+def test_a_constant_does_not_depend_on_its_own_row():
+    made = rows()
+    parts = fold_masses(made, 0)
+    found, other = (candidates(made, COST, 0, constant=False)[0] for _ in range(2))
+    other.scores[3] += 50.0
+    one, two = (honest_decisions([member], made, parts, COST)[:, 0] for member in (found, other))
+    fold = parts[3].argmax()
+    same = parts.argmax(axis=1) == fold
+    assert one[same] == pytest.approx(two[same], rel=1e-12)
+    assert (one[~same] != two[~same]).all()
+
+
+def test_bounds_of_few_kinds_of_rows_tighten():
+    """Copies are observations: leaving out every copy of a row at once would leave a gap of its own."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (600, 1)).astype(float)
+    y = 3.0 + 2.0 * x[:, 0] + rng.integers(0, 4, 600)
+    plain = RobustNewsvendor(1.0, 1.0).fit(x, y).certificate_.upper
+    noise = 1e-7 * rng.normal(size=(2, 600))
+    jittered = RobustNewsvendor(1.0, 1.0).fit(x + noise[:1].T, y + noise[1]).certificate_.upper
+    assert plain == pytest.approx(jittered, rel=0.02)
+
+
+def test_a_weight_beyond_all_others_is_borne():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    weights = np.append(1e12, np.ones(79))
+    model = RobustNewsvendor(1.0, 0.2).fit(X, 10.0 + X[:, 0], sample_weight=weights)
+    assert np.isfinite(model.predict(X)).all()
