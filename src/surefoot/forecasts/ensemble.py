@@ -139,8 +139,8 @@ class Ensemble:
             y, shares = (np.tile(part[some], len(honest)) for part in (rows.outcomes, masses))
             return stack_weights(decided, y, shares, pieces, rows.observations(masses))
 
-        trend = linear_trend(rows, pieces, seed)
         weights = weighed(rows.masses)
+        trend = linear_trend(rows, pieces, seed)
         stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trend)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, tuple(suspects))
