@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from surefoot.checks import check
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import ParquetRows, parquet, row_batches
 from surefoot.nominals import parquet as parquet_module
 
@@ -201,3 +201,12 @@ def test_files_that_change_or_break_within_a_pass_are_noticed(folder, data, monk
     (folder / "part-1.parquet").unlink()
     with pytest.raises(InvalidInputError, match="part-1.parquet must be a whole Parquet file"):
         list(rows.batches())
+
+
+def test_a_source_that_is_no_path_and_columns_of_one_name_are_refused(tmp_path):
+    with pytest.raises(InvalidTypeError, match="source must be the path of a folder or file, got None"):
+        ParquetRows(None, outcome="sales")
+    table = pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["a", "a", "sales"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InvalidInputError, match="must have distinct columns, got 'a' more than once"):
+        ParquetRows(tmp_path, outcome="sales")

@@ -115,6 +115,41 @@ def _mean(rows, outcomes, masses):
 
 
 @kernel()
+def _grow(contexts, ordered, count, outcomes, weights, least, asked, words, room, table, node):
+    """Grow one tree from ``node`` on, of which the mean is there; return the next free node.
+
+    ``room`` is what can be written over: nodes that wait, flags of rows, row numbers, columns.
+    """
+    (feature, threshold, below, above, value), (waiting, flags, spare, columns) = table, room
+    waiting[0] = (node, 0, count)
+    node, depth = node + 1, int(count >= 2 * least)
+    while depth > 0:
+        depth -= 1
+        here, start, stop = waiting[depth]
+        chosen, place = _split(
+            contexts, ordered, start, stop, outcomes, weights, least, asked, columns, words
+        )
+        if chosen < 0:
+            continue
+        middle, rows = start + place, ordered[chosen]
+        feature[here] = chosen
+        threshold[here] = 0.5 * (contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]])
+        below[here], above[here] = node, node + 1
+        value[node] = _mean(rows[start:middle], outcomes, weights)
+        value[node + 1] = _mean(rows[middle:stop], outcomes, weights)
+        if max(middle - start, stop - middle) >= 2 * least:
+            _part(ordered, start, middle, stop, chosen, flags, spare)
+        if stop - middle >= 2 * least:
+            waiting[depth] = (node + 1, middle, stop)
+            depth += 1
+        if middle - start >= 2 * least:
+            waiting[depth] = (node, start, middle)
+            depth += 1
+        node += 2
+    return node
+
+
+@kernel()
 def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, words):
     """Return a forest as one table of nodes, and how often each row was drawn for each tree.
 
@@ -150,43 +185,20 @@ def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, wo
     threshold, value = np.zeros(trees * most), np.zeros(trees * most)
     below, above = np.arange(trees * most), np.arange(trees * most)
     roots, times = np.empty(trees, dtype=np.int64), np.empty((trees, n), dtype=np.int64)
-    ordered, spare = np.empty((s, min(n, drawn)), dtype=np.int32), np.empty(n, dtype=np.int32)
-    is_below, columns, weights = np.zeros(n, dtype=np.int64), np.arange(s), np.empty(n)
-    waiting = np.empty((most, 3), dtype=np.int64)
-    node = 0
+    ordered, weights = np.empty((s, min(n, drawn)), dtype=np.int32), np.empty(n)
+    room = (
+        np.empty((most, 3), dtype=np.int64), np.zeros(n, dtype=np.int64),
+        np.empty(n, dtype=np.int32), np.arange(s),
+    )  # fmt: skip
+    table, node = (feature, threshold, below, above, value), 0
     for tree in range(trees):
         _draw(words, drawn, times[tree])
         weights[:] = masses * times[tree]
-        roots[tree] = node
         count = _drawn_in_order(order, times[tree], ordered)
-        value[node] = _mean(ordered[0, :count], outcomes, weights)
-        waiting[0] = (node, 0, count)
-        node, depth = node + 1, int(count >= 2 * least)
-        while depth > 0:
-            depth -= 1
-            here, start, stop = waiting[depth]
-            chosen, place = _split(
-                contexts, ordered, start, stop, outcomes, weights, least, asked, columns, words
-            )
-            if chosen < 0:
-                continue
-            middle, rows = start + place, ordered[chosen]
-            feature[here] = chosen
-            threshold[here] = 0.5 * (
-                contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]]
-            )
-            below[here], above[here] = node, node + 1
-            value[node] = _mean(rows[start:middle], outcomes, weights)
-            value[node + 1] = _mean(rows[middle:stop], outcomes, weights)
-            if max(middle - start, stop - middle) >= 2 * least:
-                _part(ordered, start, middle, stop, chosen, is_below, spare)
-            if stop - middle >= 2 * least:
-                waiting[depth] = (node + 1, middle, stop)
-                depth += 1
-            if middle - start >= 2 * least:
-                waiting[depth] = (node, start, middle)
-                depth += 1
-            node += 2
+        roots[tree], value[node] = node, _mean(ordered[0, :count], outcomes, weights)
+        node = _grow(
+            contexts, ordered, count, outcomes, weights, least, asked, words, room, table, node
+        )
     return (
         feature[:node], threshold[:node], below[:node], above[:node], value[:node], roots, times
     )  # fmt: skip

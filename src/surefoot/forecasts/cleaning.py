@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Spectrum
-from surefoot.typing import BoolArray, FloatArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Numbers so many robust scales from the middle are gross errors, unless many are.
 GROSS = 8.0
@@ -26,6 +26,7 @@ MOST_LEVELS, CORNER_ROWS, CORNER_SHARE = 12, 3, 0.75
 # chance.
 CORNERED_SHARE = 0.75
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
+MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Of outcomes that are positive but for slips of the sign, so many may be negative.
 MOST_SIGNS = 0.06
 LEAST_ROWS = 8
@@ -176,3 +177,44 @@ def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
         if far[inside].mean() >= CORNER_SHARE and inside.mean() <= 0.5:
             found |= far & inside
     return found
+
+
+class Cleaned(NamedTuple):
+    """Rows without gross errors.
+
+    Attributes
+    ----------
+    contexts, outcomes
+        Of all rows, cut to what can be believed.
+    least, most
+        Of each column.
+    kept
+        Which rows are worth learning from.
+    suspects
+        Numbers that look like errors.
+    """
+
+    contexts: FloatArray
+    outcomes: FloatArray
+    least: FloatArray
+    most: FloatArray
+    kept: IntArray
+    suspects: tuple[Suspect, ...]
+
+
+def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
+    """Cut rows to what can be believed, and say which of them look wrong."""
+    gross = gross_contexts(contexts)
+    least, most = column_range(contexts, gross)
+    cut = np.clip(contexts, least, most)
+    wrong, expected, bounded = judged_outcomes(cut, outcomes)
+    suspects = [
+        Suspect(int(i), "outcome", float(outcomes[i]), float(expected[i]))
+        for i in np.flatnonzero(wrong)
+    ] + [
+        Suspect(int(i), str(j), float(contexts[i, j]), float(np.median(contexts[:, j])))
+        for i, j in np.argwhere(gross)
+    ]
+    lost = wrong | gross.any(axis=1)
+    kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
+    return Cleaned(cut, bounded, least, most, kept, tuple(suspects))

@@ -25,12 +25,7 @@ from surefoot.forecasts.candidates import (
     fold_masses,
     honest_decisions,
 )
-from surefoot.forecasts.cleaning import (
-    Suspect,
-    column_range,
-    gross_contexts,
-    judged_outcomes,
-)
+from surefoot.forecasts.cleaning import Suspect, cleaned
 from surefoot.forecasts.extrapolation import linear_trend
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
@@ -43,7 +38,6 @@ MOST_ROWS = 20_000
 # The weight of the plain forecast before any data, and how strongly weights are held there.
 FIRST_WEIGHT, HOLD = 0.25, 10.0
 STEPS = 300
-MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Contexts may lie outside what was seen by this share of its range, or by a few gaps between rows
 # if they are few. They are called far, which warns, from a whole range on.
 MARGIN, GAPS = 0.1, 2.0
@@ -106,24 +100,13 @@ class Ensemble:
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
-        gross = gross_contexts(contexts)
-        least, most = column_range(contexts, gross)
-        cut = np.clip(contexts, least, most)
-        wrong, expected, bounded = judged_outcomes(cut, outcomes)
-        suspects = [
-            Suspect(int(i), "outcome", float(outcomes[i]), float(expected[i]))
-            for i in np.flatnonzero(wrong)
-        ] + [
-            Suspect(int(i), str(j), float(contexts[i, j]), float(np.median(contexts[:, j])))
-            for i, j in np.argwhere(gross)
-        ]
-        lost = wrong | gross.any(axis=1)
-        kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
+        clean = cleaned(contexts, outcomes)
+        kept = clean.kept
         if len(kept) > MOST_ROWS:
             kept = np.sort(rng_for(seed, "ensemble").choice(kept, MOST_ROWS, replace=False))
         # Trees draw rows by their place, which must not depend on other products.
         kept = kept[np.argsort(outcomes[kept], kind="stable")]
-        rows = Rows.of(cut[kept], bounded[kept], masses[kept])
+        rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
         found = candidates(rows, pieces, seed, constant=self.protect > 0.0)
@@ -141,9 +124,9 @@ class Ensemble:
 
         weights = weighed(rows.masses)
         trend = linear_trend(rows, pieces, seed)
-        stack = Stack(tuple(members), weights, least, most, *margins, *bounds, trend)
+        stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
-        return HonestStack(stack, decided, kept, tuple(suspects))
+        return HonestStack(stack, decided, kept, clean.suspects)
 
     def _rehearsed(
         self, rows: Rows, members: list[Member], seed: int, frozen: BoolArray | None

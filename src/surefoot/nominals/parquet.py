@@ -1,5 +1,6 @@
 """Rows in Parquet files."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from surefoot.nominals.empirical import LARGEST
 from surefoot.nominals.row_batches import RowBatches
 from surefoot.nominals.shapes import count, sizes
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import check_instance
 
 # A draw visits this many row groups, more for many rows: one for each so many of them...
 GROUPS_A_DRAW, ROWS_A_GROUP = 8, 8192
@@ -61,6 +63,7 @@ class ParquetRows(RowBatches):
         outcome: str | Sequence[str],
         contexts: Sequence[str] | None = None,
     ) -> None:
+        check_instance("source", source, str | os.PathLike, "the path of a folder or file")
         self.source = Path(source)
         self.outcomes = _columns("outcome", outcome)
         self._files = _found_files(self.source)
@@ -246,6 +249,9 @@ def _number_columns(file: Path) -> dict[str, bool]:
         schema, types = parquet.read_schema(file), arrow.types
     except (arrow.ArrowException, OSError) as error:
         raise InvalidInputError(f"{file} must be a Parquet file, got {error}.") from error
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise InvalidInputError(f"{file} must have distinct columns, got {twice[0]!r} more than once.")
     return {
         field.name: types.is_integer(field.type)
         or types.is_floating(field.type)
