@@ -132,11 +132,11 @@ def compare_section():
 
 def fit_section():
     rows = read_csv("fit_time")
-    shown = {"n": "n", "s": "s", "data": "data", "trees": "trees joined", "seconds": "seconds"}
+    shown = {"n": "n", "s": "s", "data": "data", "seconds": "seconds"}
     return f"""## Fitting with everything on automatic
 
-The former default, `RobustNewsvendor(backorder=1.0, holding=0.2, nominal=Forecaster()).fit(X, y)`: forecasts, honest
-errors, choice of the radius, solution and certificate. The ensemble, the default now, is not measured here yet. Median of seven fits, kernels compiled. Curved data call for trees, which take most of the time there.
+`RobustNewsvendor(backorder=1.0, holding=0.2).fit(X, y)`: members, their weights, the bound and its radius. Median of
+seven fits, kernels compiled.
 
 {table(rows, shown)}
 
@@ -301,10 +301,9 @@ def scaling_section():
     shown = {"way": "", "series": "series", "processor_s": "processor s", "ms_each": "ms each"}
     return f"""## Many series
 
-![Series against time, cores against time](images/scaling.png)
+![Series against time, cores against time, rows against memory](images/scaling.png)
 
-Time grows with the number of series and no faster. Series of {rows[0]["rows"]} rows and {rows[0]["columns"]} columns, in one process
-of a machine that was busy with other work, so that processor times are too long rather than too short:
+Time grows with the number of series and no faster. Series of {rows[0]["rows"]} rows and {rows[0]["columns"]} columns, in one process:
 
 {table(rows, shown)}
 
