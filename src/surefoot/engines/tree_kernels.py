@@ -29,41 +29,50 @@ def _drawn_in_order(order, times, ordered):
     count = 0
     for j in range(order.shape[0]):
         count = 0
-        for i in order[j]:
-            if times[i] > 0:
-                ordered[j, count] = i
-                count += 1
+        for k in range(order.shape[1]):
+            # Written in any case, kept if drawn: a branch would be guessed wrong every third time.
+            i = order[j, k]
+            ordered[j, count] = i
+            count += times[i] > 0
     return count
 
 
 @kernel()
-def _best_limit(column, rows, outcomes, masses, whole, least):
-    """Return the gain of the best limit of a column and how many rows it leaves below; or none."""
-    mass, total = whole
+def _best_limit(contexts, ordered, j, start, stop, masses, weighted, whole, least, room):
+    """Return the gain of the best limit of column j and how many rows it leaves below; or none."""
+    (mass, total), (mass_below, total_below, gains) = whole, room
+    count, first = np.uint64(stop - start - least), np.uint64(start)
+    running_mass, running_total = 0.0, 0.0
+    for k in range(count):
+        i = ordered[j, first + k]
+        running_mass += masses[i]
+        running_total += weighted[i]
+        mass_below[k], total_below[k] = running_mass, running_total
+    # Without a branch several limits are judged at once.
+    for k in range(count):
+        below, above = total_below[k], total - total_below[k]
+        gains[k] = below * below / mass_below[k] + above * above / (mass - mass_below[k])
     best, place = -np.inf, 0
-    mass_below, total_below = 0.0, 0.0
-    for k in range(len(rows) - least):
-        i = rows[k]
-        mass_below += masses[i]
-        total_below += masses[i] * outcomes[i]
-        if k + 1 >= least and column[rows[k + 1]] > column[i] + SAME:
-            above = total - total_below
-            gain = total_below * total_below / mass_below + above * above / (mass - mass_below)
-            if gain > best:
-                best, place = gain, k + 1
+    for k in range(least - 1, stop - start - least):
+        if gains[k] > best:
+            at, following = ordered[j, start + k], ordered[j, start + k + 1]
+            if contexts[j, following] > contexts[j, at] + SAME:
+                best, place = gains[k], k + 1
     return best, place
 
 
 @kernel()
-def _split(contexts, ordered, start, stop, outcomes, masses, least, asked, columns, words):
+def _split(contexts, ordered, start, stop, told, least, asked, columns, words, room):
     """Return the column and the place of the best split among some columns; column -1 for none.
 
     Columns are asked in random order, as many as wanted, and on until one of them varies.
     """
+    outcomes, masses, weighted = told
     mass, total, square = 0.0, 0.0, 0.0
-    for i in ordered[0, start:stop]:
+    for k in range(np.uint64(start), np.uint64(stop)):
+        i = ordered[0, k]
         mass += masses[i]
-        total += masses[i] * outcomes[i]
+        total += weighted[i]
         square += masses[i] * outcomes[i] ** 2
     best, chosen, place = -np.inf, -1, 0
     if square / mass - (total / mass) ** 2 <= NO_VARIANCE:
@@ -75,11 +84,12 @@ def _split(contexts, ordered, start, stop, outcomes, masses, least, asked, colum
         other = k + np.int64(up_to(words, np.uint64(len(columns) - 1 - k)))
         j = columns[other]
         columns[other], columns[k] = columns[k], j
-        rows, column = ordered[j, start:stop], contexts[j]
-        if column[rows[-1]] <= column[rows[0]] + SAME:
+        if contexts[j, ordered[j, stop - 1]] <= contexts[j, ordered[j, start]] + SAME:
             continue
         varies = True
-        gain, found = _best_limit(column, rows, outcomes, masses, (mass, total), least)
+        gain, found = _best_limit(
+            contexts, ordered, j, start, stop, masses, weighted, (mass, total), least, room
+        )
         if gain > best:
             best, chosen, place = gain, j, found
     return chosen, place
@@ -88,21 +98,24 @@ def _split(contexts, ordered, start, stop, outcomes, masses, least, asked, colum
 @kernel()
 def _part(ordered, start, middle, stop, chosen, below, spare):
     """Put the rows below first, in the order of each column."""
-    for i in ordered[chosen, start:middle]:
-        below[i] = 1
+    for k in range(start, middle):
+        below[ordered[chosen, k]] = 1
     for j in range(ordered.shape[0]):
         if j == chosen:
             continue
-        left, right = start, 0
-        for k in range(start, stop):
+        left, right = np.uint64(start), np.uint64(0)
+        for k in range(np.uint64(start), np.uint64(stop)):
             # Written to both sides, kept on one: a branch would be guessed wrong every other time.
             i = ordered[j, k]
-            ordered[j, left] = spare[right] = i
-            left += below[i]
-            right += 1 - below[i]
-        ordered[j, left:stop] = spare[:right]
-    for i in ordered[chosen, start:middle]:
-        below[i] = 0
+            ordered[j, left] = i
+            spare[right] = i
+            low = np.uint64(below[i])
+            left += low
+            right += np.uint64(1) - low
+        for k in range(right):
+            ordered[j, left + k] = spare[k]
+    for k in range(start, middle):
+        below[ordered[chosen, k]] = 0
 
 
 @kernel()
@@ -115,20 +128,20 @@ def _mean(rows, outcomes, masses):
 
 
 @kernel()
-def _grow(contexts, ordered, count, outcomes, weights, least, asked, words, room, table, node):
+def _grow(contexts, ordered, count, told, least, asked, words, room, table, node):
     """Grow one tree from ``node`` on, of which the mean is there; return the next free node.
 
-    ``room`` is what can be written over: nodes that wait, flags of rows, row numbers, columns.
+    ``told`` is outcomes, weights and their product. ``room`` is what can be written over: nodes that
+    wait, flags of rows, row numbers, columns, sums of a column.
     """
-    (feature, threshold, below, above, value), (waiting, flags, spare, columns) = table, room
+    outcomes, weights, _ = told
+    (feature, threshold, below, above, value), (waiting, flags, spare, columns, sums) = table, room
     waiting[0] = (node, 0, count)
     node, depth = node + 1, int(count >= 2 * least)
     while depth > 0:
         depth -= 1
         here, start, stop = waiting[depth]
-        chosen, place = _split(
-            contexts, ordered, start, stop, outcomes, weights, least, asked, columns, words
-        )
+        chosen, place = _split(contexts, ordered, start, stop, told, least, asked, columns, words, sums)
         if chosen < 0:
             continue
         middle, rows = start + place, ordered[chosen]
@@ -185,20 +198,24 @@ def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, wo
     threshold, value = np.zeros(trees * most), np.zeros(trees * most)
     below, above = np.arange(trees * most), np.arange(trees * most)
     roots, times = np.empty(trees, dtype=np.int64), np.empty((trees, n), dtype=np.int64)
-    ordered, weights = np.empty((s, min(n, drawn)), dtype=np.int32), np.empty(n)
+    # Unsigned row numbers need no look at whether they count from the end; one place is to spare.
+    ordered = np.empty((s, min(n, drawn) + 1), dtype=np.uint32)
+    weights, weighted = np.empty(n), np.empty(n)
     room = (
-        np.empty((most, 3), dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.empty(n, dtype=np.int32), np.arange(s),
+        np.empty((most, 3), dtype=np.int64), np.zeros(n, dtype=np.uint64),
+        np.empty(n, dtype=np.uint32), np.arange(s), (np.empty(n), np.empty(n), np.empty(n)),
     )  # fmt: skip
     table, node = (feature, threshold, below, above, value), 0
     for tree in range(trees):
         _draw(words, drawn, times[tree])
         weights[:] = masses * times[tree]
+        weighted[:] = weights * outcomes
         count = _drawn_in_order(order, times[tree], ordered)
         roots[tree], value[node] = node, _mean(ordered[0, :count], outcomes, weights)
         node = _grow(
-            contexts, ordered, count, outcomes, weights, least, asked, words, room, table, node
-        )
+            contexts, ordered, count, (outcomes, weights, weighted), least, asked, words, room, table,
+            node,
+        )  # fmt: skip
     return (
         feature[:node], threshold[:node], below[:node], above[:node], value[:node], roots, times
     )  # fmt: skip
