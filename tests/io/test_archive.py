@@ -407,3 +407,21 @@ def test_large_arrays_of_equal_numbers_come_back(tmp_path):
     found = read_archive(tmp_path / "m")[1]
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
+
+
+def test_only_what_shrinks_is_packed(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = {"even": np.arange(4_000), "noise": rng.random(4_000), "few": np.arange(10)}
+    write_archive(tmp_path / "m", {}, arrays)
+    with zipfile.ZipFile(tmp_path / "m") as file:
+        packed = {info.filename: info.compress_type for info in file.infolist()}
+    assert packed["even.npy"] == zipfile.ZIP_DEFLATED
+    assert packed["noise.npy"] == packed["few.npy"] == zipfile.ZIP_STORED
+    again = read_archive(tmp_path / "m")[1]
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again[name], array)
+
+
+def test_bytes_are_those_of_a_file(path, tmp_path):
+    (tmp_path / "again").write_bytes(archive.archive_bytes(HEADER, ARRAYS))
+    assert members(tmp_path / "again") == members(path)

@@ -268,3 +268,12 @@ def test_only_dataclasses_and_named_tuples_are_registered(registry, kind):
     with pytest.raises(InvalidTypeError, match="register must be given a dataclass or a named tuple"):
         register(kind)
     assert before == codec._CLASSES
+
+
+def test_an_array_that_parts_share_is_written_once():
+    centres, arrays = np.arange(3.0), {}
+    packed = pack("it", {"here": centres, "there": centres, "like it": centres.copy()}, arrays)
+    assert len(arrays) == 2
+    again = unpack(packed, arrays)
+    np.testing.assert_array_equal(again["there"], centres)
+    np.testing.assert_array_equal(again["like it"], centres)

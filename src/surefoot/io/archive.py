@@ -13,7 +13,7 @@ import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -39,11 +39,34 @@ _UNREADABLE = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, t
 SMALL_MEMBER, MOST_GROWTH, LARGEST_FILE = 2**20, 200, 2**31
 # More effort makes files a few per cent smaller and takes twice as long.
 LEVEL = 1
+# Members are packed if they are larger than this and a piece from their middle shrinks to this share:
+# most of the time of packing went into numbers that do not shrink.
+LEAST_PACKED, PIECE, WORTHWHILE = 2**10, 2**11, 0.8
 
 
 def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write header and arrays; the file appears whole or not at all."""
     path = Path(path)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            _write(file, header, arrays)
+        temporary.replace(path)
+    except OSError as error:
+        raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
+    finally:  # whatever ended it, Ctrl-C too, nothing half-written stays
+        with contextlib.suppress(OSError):  # there may be no such place at all
+            temporary.unlink(missing_ok=True)
+
+
+def archive_bytes(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    """Return what ``write_archive`` would write."""
+    file = io.BytesIO()
+    _write(file, header, arrays)
+    return file.getvalue()
+
+
+def _write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     members: dict[str, bytes] = {}
     for name, array in arrays.items():
         buffer = io.BytesIO()
@@ -56,28 +79,23 @@ def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, An
         **header,
         "arrays": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    text = json.dumps(header, indent=1, allow_nan=False).encode()
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        packed = zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
-        with packed as archive:
-            archive.writestr(_HEADER, text)
-            archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
-            for name, data in members.items():
-                archive.writestr(name, data, compress_type=_packing(data))
-        temporary.replace(path)
-    except OSError as error:
-        raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
-    finally:  # whatever ended it, Ctrl-C too, nothing half-written stays
-        with contextlib.suppress(OSError):  # there may be no such place at all
-            temporary.unlink(missing_ok=True)
+    text = json.dumps(header, allow_nan=False).encode()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        archive.writestr(_HEADER, text)
+        archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
+        for name, data in members.items():
+            archive.writestr(name, data, compress_type=_packing(data))
 
 
 def _packing(data: bytes) -> int:
-    """Return how to pack a member: not at all if it would grow beyond measure on reading."""
+    """Return how to pack a member: not if it would hardly shrink, or grow beyond measure on reading."""
+    if len(data) < LEAST_PACKED:
+        return zipfile.ZIP_STORED
+    piece = data[len(data) // 2 :][:PIECE]
+    shrinks = len(zlib.compress(piece, LEVEL)) <= WORTHWHILE * len(piece)
     large = len(data) > SMALL_MEMBER
-    grows = large and len(data) > MOST_GROWTH * len(zlib.compress(data)) // 2
-    return zipfile.ZIP_STORED if grows else zipfile.ZIP_DEFLATED
+    grows = shrinks and large and len(data) > MOST_GROWTH * len(zlib.compress(data)) // 2
+    return zipfile.ZIP_DEFLATED if shrinks and not grows else zipfile.ZIP_STORED
 
 
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -69,7 +69,9 @@ def pack(name: str, value: Any, arrays: dict[str, Any]) -> Any:
             raise ModelFileError(
                 f"{name} must be an array of numbers or text to be saved, got objects."
             )
-        key = f"array_{len(arrays)}"
+        # What several parts share, such as the centres of forecasts, is written once.
+        known = (key for key, array in arrays.items() if array is value)
+        key = next(known, f"array_{len(arrays)}")
         arrays[key] = value
         return {_ARRAY: key}
     if isinstance(value, np.generic):

@@ -15,6 +15,7 @@ import numpy as np
 from surefoot.estimators import load
 from surefoot.exceptions import ModelFileError
 from surefoot.io import read_archive, write_archive
+from surefoot.io.archive import archive_bytes
 from surefoot.panels.series import Key, key_order
 
 FITTED, FAILED, BORROWED = "fitted", "failed", "borrowed"
@@ -96,10 +97,7 @@ def saving_words(saving: float) -> str:
 
 def model_bytes(model: Any) -> bytes:
     """Return a fitted model as the bytes of its file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.surefoot"
-        model.save(path)
-        return path.read_bytes()
+    return archive_bytes(*model.parts())
 
 
 def model_from_bytes(data: bytes) -> Any:
