@@ -68,3 +68,12 @@ def test_large_columns_that_vary_are_kept_and_rounding_is_not():
 )
 def test_there_is_nothing_to_forecast_without_a_column_or_an_outcome_that_varies(X, y, trivial):
     assert rows(X, y).trivial is trivial
+
+
+def test_rows_with_other_outcomes_share_what_is_known_of_columns():
+    rng = np.random.default_rng(0)
+    rows = Rows.of(rng.normal(size=(9, 2)), np.arange(9.0), None)
+    other = rows.telling(np.arange(9.0) ** 2)
+    assert other.average == pytest.approx(204.0 / 9.0)
+    assert other.mean is rows.mean
+    assert other.scaled is rows.scaled

@@ -1,11 +1,13 @@
 """Every claim is held against the Gaussian model solved directly, row by row, with numpy.linalg."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
+from surefoot.forecasts.spectrum import Spectrum, log_mean
 
 STRENGTHS = [(0.0, 0.0), (0.3, 0.0), (1e3, 0.0), (0.0, 2.0), (0.3, 2.0), (20.0, 0.05)]
 A, B = (np.array(part) for part in zip(*STRENGTHS, strict=True))
@@ -115,6 +117,17 @@ def test_repeated_and_constant_features_are_no_trouble():
 
 
 def test_probabilities_of_strengths_follow_their_evidence():
-    paths = Paths(np.zeros((3, 1)), np.zeros((3, 2)), np.log([1.0, 2.0, 5.0]) - 4_000.0)
+    rows = Rows(np.eye(3), np.arange(3.0), np.ones(3))
+    paths = Spectrum.of(np.eye(3), rows).solve(np.ones(3), np.zeros(3))
+    paths = replace(paths, evidence=np.log([1.0, 2.0, 5.0]) - 4_000.0)
     np.testing.assert_allclose(paths.by_evidence(), np.array([1.0, 2.0, 5.0]) / 8.0)
     assert log_mean(paths.evidence) == pytest.approx(np.log(8.0 / 3.0) - 4_000.0)
+
+
+def test_evidence_of_a_grid_is_that_of_its_pairs():
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(12, 3)), rng.normal(size=12)
+    spectrum = Spectrum.of(Z, Rows(Z, y, np.ones(12)))
+    a, b = np.array([0.0, 0.1, 5.0]), np.array([0.0, 2.0])
+    pairs = spectrum.solve(np.repeat(a, 2), np.tile(b, 3)).evidence
+    np.testing.assert_allclose(spectrum.evidence(a, b).ravel(), pairs, rtol=1e-13)

@@ -107,7 +107,7 @@ def candidates(rows: Rows, pieces: Pieces, seed: int, *, constant: bool) -> list
     bases = Bases()
 
     def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
-        return Forecaster(trees=trees).fit(rows.contexts, outcomes, rows.masses, pieces, seed, bases)
+        return Forecaster(trees=trees).fit_rows(rows.telling(outcomes), pieces, seed, bases)
 
     plain = forecast(y, True)
     found = [_level(plain, y)]

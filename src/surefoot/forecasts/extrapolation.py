@@ -94,16 +94,13 @@ def linear_trend(rows: Rows, pieces: Pieces, seed: int) -> Trend | None:
     linear = Forecaster(smooth=False, trees=False)
 
     n = len(rows.outcomes)
-    whole = linear.fit(rows.contexts, rows.outcomes, rows.masses, pieces, seed)
+    whole = linear.fit_rows(rows, pieces, seed)
     order = np.argsort(rows.outcomes - whole.errors, kind="stable")
     left_out = round(TAIL * n)
     parts = [order[left_out:], order[: n - left_out]]
     parts += [np.sort(rng.permutation(n)[: n // 2]) for _ in range(HALVES)]
     found = [whole.forecast.theta]
-    for chosen in parts:
-        part = _part(rows, chosen)
-        fitted = linear.fit(part.contexts, part.outcomes, part.masses, pieces, seed)
-        found.append(fitted.forecast.theta)
+    found += [linear.coefficients(_part(rows, chosen)) for chosen in parts]
     constant = pieces.best_constant(whole.errors, rows.masses / rows.masses.sum())
     error = float(robust_scale(whole.errors[:, None])[0])
     return Trend(np.stack(found), Level(whole.forecast, constant), error)

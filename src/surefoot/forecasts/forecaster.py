@@ -140,10 +140,23 @@ class Forecaster:
         bases
             What an earlier call on the same contexts and masses has decomposed already.
         """
+        return self.fit_rows(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
+
+    def fit_rows(
+        self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None" = None
+    ) -> HonestForecast:
+        """Learn from rows as ``fit`` does."""
         # Matrices are a few hundred wide: on a busy machine two threads waited for each other many
         # times as long as one would work.
         with _threads().limit(limits=1, user_api="blas"):
-            return self._fit(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
+            return self._fit(rows, pieces, seed, bases)
+
+    def coefficients(self, rows: Rows) -> FloatArray:
+        """Return the coefficients of the linear model alone, shape (columns,)."""
+        if rows.trivial or rows.count < 3:
+            return np.zeros(rows.contexts.shape[1])
+        with _threads().limit(limits=1, user_api="blas"):
+            return self._likely(rows, Bases())[0]
 
     def _fit(self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None") -> HonestForecast:
         n = len(rows.outcomes)
@@ -166,19 +179,22 @@ class Forecaster:
 
     def _linear(self, rows: Rows, bases: "Bases") -> _Part:
         """Average the linear models by their probability."""
+        theta, paths, evidence = self._likely(rows, bases)
+        forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
+        return _Part(forecast, paths.by_evidence() @ paths.errors, evidence)
+
+    def _likely(self, rows: Rows, bases: "Bases") -> tuple[FloatArray, Paths, float]:
+        """Return coefficients, the linear models that are likely, and the evidence of all."""
         unit = np.sqrt(rows.scaled.shape[1])  # so that one grid serves few columns and many
         shared = SHARED if self.common else SHARED[:1]
-        a, b = (grid.ravel() for grid in np.meshgrid(SPREADS, shared, indexing="ij"))
         spectrum = bases.linear(rows, unit)
-        evidence = spectrum.evidence(a, b)
+        evidence = spectrum.evidence(SPREADS, shared)
         # Most strengths are out of the question: only the others are worth n numbers each.
-        likely = evidence > evidence.max() + LEAST_LOG_PROBABILITY
-        paths = spectrum.solve(a[likely], b[likely])
-        weights = paths.by_evidence()
+        spread, common = np.nonzero(evidence > evidence.max() + LEAST_LOG_PROBABILITY)
+        paths = spectrum.solve(SPREADS[spread], shared[common])
         theta = np.zeros(rows.contexts.shape[1])
-        theta[rows.varies] = weights @ paths.coefficients / unit / rows.spread[rows.varies]
-        forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
-        return _Part(forecast, weights @ paths.errors, log_mean(evidence))
+        theta[rows.varies] = paths.by_evidence() @ paths.coefficients / unit / rows.spread[rows.varies]
+        return theta, paths, log_mean(evidence)
 
 
 def _constant(rows: Rows) -> HonestForecast:

@@ -1,6 +1,6 @@
 """The rows that a forecast is learned from, in standard deviations of each column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,10 +48,16 @@ class Rows:
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
         whole = bool(masses.min() >= 1.0 and (masses == np.round(masses)).all())
-        kinds = len({row.tobytes() for row in contexts})
+        kinds = _kinds(contexts)
         few = kinds <= FEW_KINDS and masses.sum() >= REPETITIONS * kinds
         units = whole and (kinds < n or few)
         return cls(contexts, outcomes, masses if units else masses * (n / masses.sum()), units)
+
+    def telling(self, outcomes: FloatArray) -> "Rows":
+        """Return the same rows with other outcomes; what is known of their columns is shared."""
+        rows = replace(self, outcomes=outcomes)
+        rows.__dict__.update(mean=self.mean, spread=self.spread, scaled=self.scaled)
+        return rows
 
     @property
     def count(self) -> float:
@@ -97,3 +103,9 @@ class Rows:
         centred = self.outcomes - self.average
         size = max(float(np.abs(self.outcomes).max()), 1e-300)
         return not self.varies.any() or float(np.abs(centred).max()) <= CONSTANT_OUTCOME * size
+
+
+def _kinds(contexts: FloatArray) -> int:
+    """Return how many rows of contexts differ, bit by bit."""
+    width, data = contexts.shape[1] * contexts.itemsize, contexts.tobytes()
+    return len({data[k : k + width] for k in range(0, len(data), width)}) if width else 1

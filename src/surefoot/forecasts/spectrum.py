@@ -16,6 +16,7 @@ Rasmussen and Williams (2006), sections 2.7 and 5.4; Harville (1974).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -84,51 +85,79 @@ class Spectrum:
         return replace(self, outcome=(rows.outcomes - rows.average) * self.root)
 
     def evidence(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the logarithm of the evidence of every pair (a_k, b_k), up to a constant."""
-        return self._weights(a, b)[1]
+        """Return the logarithm of the evidence of strengths, up to a constant.
 
-    def _weights(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return C^-1 (y - t) along U, shape (k, r), and the evidence."""
+        ``a`` has shape (k,), and ``b``, one row for each or one for all of them, shape (k, m) or (m,);
+        the answer has shape (k, m).
+        """
         projected = self.left.T @ self.outcome
         outside = self.outcome - self.left @ projected
-        keep = 1.0 / (1.0 + a[:, None] * self.singular**2)
+        raised = a[:, None] * self.singular**2
+        keep = 1.0 / (1.0 + raised)
         pulled = keep * self.shared
-        overlap = pulled @ self.shared
-        share = b / (1.0 + b * overlap)
-        weights = keep * projected - (share * (pulled @ projected))[:, None] * pulled
-        square = float(outside @ outside) + weights @ projected
-        logs = -0.5 * np.log1p(a[:, None] * self.singular**2).sum(axis=1)
-        logs -= 0.5 * np.log1p(b * overlap)
-        return weights, logs - 0.5 * (self.count - 1) * np.log(np.maximum(square, 1e-300))
+        overlap = (pulled @ self.shared)[:, None]
+        along = (pulled @ projected)[:, None]
+        square = float(outside @ outside) + (keep @ projected**2)[:, None]
+        square = square - b / (1.0 + b * overlap) * along**2
+        logs = -0.5 * np.log1p(raised).sum(axis=1)[:, None] - 0.5 * np.log1p(b * overlap)
+        return np.asarray(logs - 0.5 * (self.count - 1) * np.log(np.maximum(square, 1e-300)))
 
     def solve(self, a: FloatArray, b: FloatArray) -> "Paths":
         """Return coefficients, honest errors and evidence for every pair (a_k, b_k)."""
-        weights, evidence = self._weights(a, b)
-        outside = self.outcome - self.left @ (self.left.T @ self.outcome)
+        projected = self.left.T @ self.outcome
         keep = 1.0 / (1.0 + a[:, None] * self.singular**2)  # (k, r)
         pulled = keep * self.shared
         share = b / (1.0 + b * (pulled @ self.shared))
-        dual = outside + weights @ self.left.T  # C^-1 (y - t), shape (k, n)
-        left_square = self.left**2
-        diagonal = 1.0 - self.root**2 / float(self.root @ self.root) - (1.0 - keep) @ left_square.T
-        diagonal -= share[:, None] * (pulled @ self.left.T) ** 2
-        inner = weights * self.singular
-        coefficients = (a[:, None] * inner) @ self.right.T
-        coefficients += (b * (weights @ self.shared))[:, None] * self.common
-        # What leaves with a row takes its share of the row's leverage along. A row that no other row
-        # resembles keeps all of its outcome; never divide by rounding.
-        staying = 1.0 - (1.0 - diagonal) * self.left_out / self.root**2
-        errors = dual / (np.maximum(staying, 1e-10) * self.root)
-        return Paths(coefficients, errors, evidence)
+        weights = keep * projected - (share * (pulled @ projected))[:, None] * pulled
+        return Paths(self, a, b, keep, pulled, share, weights, self.evidence(a, b[:, None])[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """One answer for each strength: coefficients (k, features), errors (k, n), evidence (k,)."""
+    """One answer for each strength.
 
-    coefficients: FloatArray
-    errors: FloatArray
+    Attributes
+    ----------
+    spectrum, a, b
+        What was asked.
+    keep, pulled, share
+        Parts of C^-1 along U, shapes (k, r), (k, r) and (k,).
+    weights
+        C^-1 (y - t) along U, shape (k, r).
+    evidence
+        Its logarithm, shape (k,).
+    """
+
+    spectrum: Spectrum
+    a: FloatArray
+    b: FloatArray
+    keep: FloatArray
+    pulled: FloatArray
+    share: FloatArray
+    weights: FloatArray
     evidence: FloatArray
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """Posterior means, shape (k, features)."""
+        known, inner = self.spectrum, self.weights * self.spectrum.singular
+        found = (self.a[:, None] * inner) @ known.right.T
+        found += (self.b * (self.weights @ known.shared))[:, None] * known.common
+        return np.asarray(found)
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Errors of rows that are left out, shape (k, n)."""
+        known = self.spectrum
+        outside = known.outcome - known.left @ (known.left.T @ known.outcome)
+        dual = outside + self.weights @ known.left.T  # C^-1 (y - t), shape (k, n)
+        diagonal = 1.0 - known.root**2 / float(known.root @ known.root)
+        diagonal = diagonal - (1.0 - self.keep) @ (known.left**2).T
+        diagonal -= self.share[:, None] * (self.pulled @ known.left.T) ** 2
+        # What leaves with a row takes its share of the row's leverage along. A row that no other row
+        # resembles keeps all of its outcome; never divide by rounding.
+        staying = 1.0 - (1.0 - diagonal) * known.left_out / known.root**2
+        return np.asarray(dual / (np.maximum(staying, 1e-10) * known.root))
 
     def by_evidence(self) -> FloatArray:
         """Posterior probability of each strength."""
