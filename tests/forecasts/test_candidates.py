@@ -6,6 +6,7 @@ import pytest
 from surefoot import RobustNewsvendor
 from surefoot.costs import Pieces
 from surefoot.forecasts.candidates import FOLDS, by_others, candidates, fold_masses, honest_decisions
+from surefoot.forecasts.members import Exponential
 from surefoot.forecasts.rows import Rows
 
 COST = Pieces.kinked(up=0.2, down=1.0)
@@ -74,3 +75,21 @@ def test_a_weight_beyond_all_others_is_borne():
     weights = np.append(1e12, np.ones(79))
     model = RobustNewsvendor(1.0, 0.2).fit(X, 10.0 + X[:, 0], sample_weight=weights)
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_effects_that_multiply_are_read_on_the_logarithm():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.lognormal(size=80), rng.normal(size=80), 5.0 + rng.uniform(size=80)])
+    y = 3.0 * X[:, 0] ** 0.7 * np.exp(0.2 * X[:, 1])
+    pieces = Pieces.kinked(up=1.0, down=1.0)
+    found = candidates(Rows.of(X, y, None), pieces, 0, constant=False)
+    members = [one.member(0.0) for one in found]
+    (one,) = [member for member in members if isinstance(member, Exponential)]
+    assert (one.floors > 0.0).tolist() == [
+        True,
+        False,
+        False,
+    ]  # the second is negative, the third narrow
+    far = np.array([[2.0 * X[:, 0].max(), 0.0, 5.5]])
+    assert one(far) == pytest.approx(3.0 * far[:, 0] ** 0.7, rel=0.02)
+    assert one(far * [[-1.0, 1.0, 1.0]]) == one(np.array([[one.floors[0], 0.0, 5.5]]))

@@ -13,9 +13,11 @@ from surefoot.forecasts.extrapolation import (
     MOST_TIMES_SMALLEST,
     Trend,
     agreed_change,
+    like_outcomes,
     linear_trend,
 )
 from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.stack import REACH
 from surefoot.random import rng_for
 
 COST = Pieces.kinked(up=1.0, down=1.0)
@@ -50,6 +52,41 @@ class TestAgreedChange:
     def test_one_trend_is_followed_as_it_is(self):
         moves, trend = np.array([[1.0, -2.0], [0.0, 0.0]]), np.array([[3.0, 1.0]])
         assert agreed_change(moves, trend).tolist() == [1.0, 0.0]
+
+
+class TestLikeOutcomes:
+    def test_the_past_is_like_outcomes_and_a_season_is_not(self):
+        past, y = growing(60)
+        season = np.sin(2.0 * np.pi * np.arange(60) / 60.0)
+        flags = (np.arange(60) % 7 == 0).astype(float)
+        X = np.column_stack([past, season, flags, -past[:, 0], np.ones(60)])
+        assert like_outcomes(Rows.of(X, y, None)).tolist() == [True, True] + 4 * [False]
+
+    def test_units_do_not_matter_nor_the_order_of_rows(self):
+        rng = rng_for(0, "like")
+        X, y = rng.standard_normal((40, 6)) ** 3, rng.standard_normal(40)
+        X[:, :3] += 3.0 * y[:, None]
+        told, order = like_outcomes(Rows.of(X, y, None)), rng.permutation(40)
+        assert like_outcomes(Rows.of(7.0 * X - 3.0, y / 9.0, None)).tolist() == told.tolist()
+        assert like_outcomes(Rows.of(X[order], y[order], None)).tolist() == told.tolist()
+
+    def test_a_mass_of_two_is_the_row_twice(self):
+        rng = rng_for(1, "like")
+        X, y, masses = rng.standard_normal((30, 8)), rng.exponential(size=30), rng.integers(1, 4, 30)
+        X[:, ::2] = rng.exponential(size=(30, 4)) + y[:, None]
+        once = like_outcomes(Rows(X, y, masses.astype(float)))
+        twice = like_outcomes(
+            Rows(np.repeat(X, masses, 0), np.repeat(y, masses), np.ones(masses.sum()))
+        )
+        assert once.tolist() == twice.tolist()
+        assert 0 < once.sum() < 8
+
+    def test_only_such_columns_are_followed(self):
+        past, y = growing(60)
+        X = np.column_stack([past, np.sin(2.0 * np.pi * np.arange(60) / 60.0)])
+        trend = linear_trend(Rows.of(X, y, None), COST, 0)
+        assert (trend.coefficients[:, 2] == 0.0).all()
+        assert (trend.coefficients[:, :2] != 0.0).any()
 
 
 class TestTrend:
@@ -121,7 +158,7 @@ class TestStack:
         X, y = growing(60)
         stack = fitted(X, y)
         assert stack(np.full((1, 2), 1e9)) == pytest.approx(stack(np.full((1, 2), 1e6)))
-        assert stack(np.full((1, 2), 1e9))[0] < y.max() + 4.0 * np.ptp(y)
+        assert stack(np.full((1, 2), 1e9))[0] < y.max() + (REACH + 1.0) * np.ptp(y)
 
     def test_decisions_stay_positive_where_outcomes_were(self):
         X, y = growing(60)

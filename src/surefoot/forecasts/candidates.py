@@ -14,7 +14,7 @@ from surefoot.forecasts.centred import smoothed
 from surefoot.forecasts.cleaning import robust_scale
 from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
 from surefoot.forecasts.forest_member import leaf_quantiles
-from surefoot.forecasts.members import Exponential, Level, Spreading
+from surefoot.forecasts.members import Exponential, Level, Spreading, with_logarithms
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member
 from surefoot.nominals import Empirical
@@ -24,6 +24,9 @@ from surefoot.typing import FloatArray
 LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
 # Outcomes below this share of their median are moved away from zero before the logarithm.
 LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
+# Positive columns whose largest number is so many times the smallest are read on the logarithm together
+# with outcomes, down to this share of the smallest.
+LOG_TIMES, COLUMN_FLOOR = 2.0, 0.5
 # Constants, and weights of honest decisions, come from the other folds.
 FOLDS = 5
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
@@ -110,15 +113,14 @@ def candidates(rows: Rows, pieces: Pieces, seed: int, *, constant: bool) -> list
         return Forecaster(trees=trees).fit_rows(rows.telling(outcomes), pieces, seed, bases)
 
     plain = forecast(y, True)
-    found = [_level(plain, y)]
+    linear = Forecaster(smooth=False, trees=False).fit_rows(rows, pieces, seed, bases)
+    found = [_level(plain, y), _level(linear, y)]
     if constant:
         found.append(_flat(plain, rows, pieces, seed))
     if not pieces.two or n < LEAST_LOG_ROWS:
         return found
     if y.min() >= 0.0 and (y > 0.0).sum() > 0.5 * n:
-        middle = float(np.median(y[y > 0.0]))
-        shift = 0.0 if y.min() > LOG_FLOOR * middle else LOG_SHIFT * middle
-        found.append(_exponential(forecast(np.log(y + shift), False), np.log(y + shift), shift))
+        found.append(_exponential(rows, pieces, seed, bases))
     if n >= LEAST_SPREAD_ROWS:
         scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
         sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
@@ -148,12 +150,27 @@ def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candi
     )
 
 
-def _exponential(found: HonestForecast, logs: FloatArray, shift: float) -> Candidate:
+def _exponential(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> Candidate:
+    """Return a forecast of the logarithm, from logarithms of columns like sales and their past."""
+    y = rows.outcomes
+    middle = float(np.median(y[y > 0.0]))
+    shift = 0.0 if y.min() > LOG_FLOOR * middle else LOG_SHIFT * middle
+    logs = np.log(y + shift)
+    least = rows.contexts.min(axis=0)
+    floors = np.where(
+        (least > 0.0) & (rows.contexts.max(axis=0) >= LOG_TIMES * least), COLUMN_FLOOR * least, 0.0
+    )
+    if floors.any():
+        told_of = replace(rows, contexts=with_logarithms(rows.contexts, floors), outcomes=logs)
+        bases = Bases()
+    else:
+        told_of = rows.telling(logs)
+    found = Forecaster(trees=False).fit_rows(told_of, pieces, seed, bases)
     told, top = logs - found.errors, float(logs.max()) + 2.0
     return Candidate(
         found.errors,
         lambda c: np.asarray(np.exp(np.minimum(told + c, top)) - shift),
-        lambda c: Exponential(found.forecast, c, shift, top),
+        lambda c: Exponential(found.forecast, c, shift, top, floors if floors.any() else None),
     )
 
 

@@ -40,7 +40,7 @@ FIRST_WEIGHT, HOLD = 0.25, 10.0
 STEPS = 300
 # Contexts may lie outside what was seen by this share of its range, or by a few gaps between rows
 # if they are few. They are called far, which warns, from a whole range on.
-MARGIN, GAPS = 0.1, 2.0
+MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 # Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
 DECISION_GAPS = 20.0

@@ -1,12 +1,13 @@
 """How far decisions follow contexts that lie outside what was seen.
 
 A linear forecast goes on beyond the rows that it was learned from, rightly where sales grow and their
-own past is a column, wrongly where a season looked like a trend. So several are learned: from all rows,
-without those of the lowest and of the highest forecasts (which have to be extrapolated to), and from
-random halves. Where all of them agree on the direction, their median is followed, up to a few times the
-smallest. The larger the change is beside the errors of the linear forecast, the more it starts from the
-linear decision at the edge of what was seen, because other forecasts bend there. A number that is far
-outside while the others of its row are not looks like an error and is not followed.
+own past is a column, wrongly where a season looked like a trend. So only columns that are distributed
+like outcomes, up to their unit, and rise with them are followed. And several forecasts are learned:
+from all rows, without those of the lowest and of the highest forecasts (which have to be extrapolated
+to), and from random halves. Where all of them agree on the direction, their median is followed, up to
+a few times the smallest. The larger the change is beside the errors of the linear forecast, the more it
+starts from the linear decision at the edge of what was seen, because other forecasts bend there. A
+number that is far outside while the others of its row are not looks like an error and is not followed.
 """
 
 from dataclasses import dataclass
@@ -20,13 +21,15 @@ from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
 from surefoot.io import register
 from surefoot.random import rng_for
-from surefoot.typing import FloatArray, IntArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array, check_instance, check_number
 
 # Rows of the lowest, and of the highest, forecasts that are left out; and how many random halves.
 TAIL, HALVES = 0.35, 4
 # With fewer rows nothing is followed, and no more than this many are looked at.
 LEAST_ROWS, MOST_ROWS = 10, 2_000
+# Of a column's sorted numbers with sorted outcomes: the least correlation at which it is followed.
+LEAST_LIKENESS = 0.94
 # The median change is followed up to this many times the smallest.
 MOST_TIMES_SMALLEST = 4.0
 # A change of this many robust standard deviations of errors starts half-way to the linear decision.
@@ -41,7 +44,8 @@ class Trend:
     Attributes
     ----------
     coefficients
-        Of linear forecasts from parts of the rows, shape (forecasts, columns).
+        Of linear forecasts from parts of the rows, shape (forecasts, columns); zero where a column is
+        not followed.
     line
         The decision by the linear forecast from all rows.
     error
@@ -103,7 +107,34 @@ def linear_trend(rows: Rows, pieces: Pieces, seed: int) -> Trend | None:
     found += [linear.coefficients(_part(rows, chosen)) for chosen in parts]
     constant = pieces.best_constant(whole.errors, rows.masses / rows.masses.sum())
     error = float(robust_scale(whole.errors[:, None])[0])
-    return Trend(np.stack(found), Level(whole.forecast, constant), error)
+    return Trend(np.stack(found) * like_outcomes(rows), Level(whole.forecast, constant), error)
+
+
+def like_outcomes(rows: Rows) -> BoolArray:
+    """Return which columns are distributed like outcomes, up to their unit, and rise with them.
+
+    An outcome's own past does: its sorted numbers are those of the outcomes but for a few.
+
+    >>> y = np.array([5.0, 6.0, 9.0, 11.0, 12.0, 16.0])
+    >>> past, flag = [3.0, 5.0, 6.0, 9.0, 11.0, 12.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    >>> like_outcomes(Rows.of(np.column_stack([past, -np.array(past), flag]), y, None))
+    array([ True, False, False])
+    """
+    kept = np.flatnonzero(rows.varies)
+    y = rows.outcomes - rows.average
+    order = np.argsort(y, kind="stable")
+    masses, wanted = rows.masses[order], y[order]
+    levels = np.cumsum(masses) - 0.5 * masses
+    size = np.sqrt(masses @ wanted**2)
+    like = np.zeros(rows.contexts.shape[1], dtype=bool)
+    for j, column in zip(kept, rows.scaled.T, strict=True):
+        places = np.argsort(column, kind="stable")
+        below = np.cumsum(rows.masses[places])
+        quantiles = column[places[np.minimum(np.searchsorted(below, levels), len(y) - 1)]]
+        quantiles = quantiles - masses @ quantiles / masses.sum()
+        likeness = masses @ (quantiles * wanted) / (size * np.sqrt(masses @ quantiles**2))
+        like[j] = likeness >= LEAST_LIKENESS and rows.masses @ (column * y) >= 0.0
+    return like
 
 
 def _part(rows: Rows, chosen: IntArray) -> Rows:

@@ -3,7 +3,7 @@
 A member decides at the cost's quantile of what it takes for the distribution of the outcome:
 
 - ``Level``: a forecast plus a constant, the quantile of its honest errors;
-- ``Exponential``: the same on the logarithm, so that errors grow with the outcome;
+- ``Exponential``: the same on the logarithm, so that errors grow with the outcome and effects multiply;
 - ``Spreading``: a forecast plus a quantile of errors whose size is forecast, too;
 - ``LeafQuantile``: the quantile of those outcomes that share leaves of a forest (Meinshausen 2006).
 """
@@ -51,13 +51,22 @@ class Level:
 class Exponential:
     """exp(forecast + constant) - shift, of a forecast of log(outcome + shift).
 
-    ``most`` is the largest logarithm that is believed.
+    Attributes
+    ----------
+    forecast, constant, shift
+        See above.
+    most
+        The largest logarithm that is believed.
+    floors
+        Of columns whose logarithm the forecast reads, the number that smaller ones are taken for; zero
+        for the other columns. None if it reads all as they are.
     """
 
     forecast: Forecast
     constant: float
     shift: float
     most: float
+    floors: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check the parts."""
@@ -65,6 +74,10 @@ class Exponential:
         for name in ("constant", "shift"):
             check_number(name, getattr(self, name))
         check_number("most", self.most, at_most=700.0)
+        if self.floors is not None:
+            check_array("floors", self.floors, self.forecast.theta.shape)
+            if self.floors.min(initial=0.0) < 0.0:
+                raise InvalidInputError(f"floors must be at least 0, got {self.floors.min()}.")
 
     @property
     def n_columns(self) -> int:
@@ -73,7 +86,8 @@ class Exponential:
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row."""
-        logs = np.minimum(self.forecast(contexts) + self.constant, self.most)
+        read = contexts if self.floors is None else with_logarithms(contexts, self.floors)
+        logs = np.minimum(self.forecast(read) + self.constant, self.most)
         return np.asarray(np.exp(logs) - self.shift)
 
 
@@ -166,6 +180,19 @@ class LeafQuantile:
     def _decide(self, scaled: FloatArray) -> FloatArray:
         samples = self.samples[self.leaf[self.trees.leaves(scaled)]]
         return lower_quantile(samples.reshape(len(scaled), -1), self.quantile)
+
+
+def with_logarithms(contexts: FloatArray, floors: FloatArray) -> FloatArray:
+    """Return contexts with the logarithm of those columns that have a floor, cut there from below.
+
+    >>> with_logarithms(np.array([[1.0, -2.0], [-1.0, -2.0]]), np.array([0.5, 0.0]))
+    array([[ 0.        , -2.        ],
+           [-0.69314718, -2.        ]])
+    """
+    kept = floors > 0.0
+    read = contexts.copy()
+    read[:, kept] = np.log(np.maximum(contexts[:, kept], floors[kept]))
+    return read
 
 
 def lower_quantile(samples: FloatArray, quantile: float) -> FloatArray:

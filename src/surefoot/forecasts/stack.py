@@ -12,7 +12,7 @@ from surefoot.typing import BoolArray, FloatArray
 from surefoot.validation import check_array, check_instance, check_number
 
 # Trends are followed up to so many ranges outside what was seen.
-REACH = 3.0
+REACH = 10.0
 
 Member = Level | Exponential | Spreading | LeafQuantile
 
