@@ -8,10 +8,11 @@ from surefoot import RobustNewsvendor, RobustPolicy, WassersteinBall, load
 from surefoot.costs import Newsvendor, Pieces, TieredNewsvendor
 from surefoot.datasets import synthetic
 from surefoot.exceptions import DataWarning, InvalidInputError
-from surefoot.forecasts.ensemble import FIRST_WEIGHT, HOLD, Ensemble, stack_weights
+from surefoot.forecasts.ensemble import FIRST_WEIGHT, HOLD, Ensemble, stack_weights, worst_weights
 from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
 from surefoot.io import pack, unpack
 from surefoot.policies import Linear
+from surefoot.random import rng_for
 from surefoot.sets import Box
 
 PIECES = Pieces.kinked(up=0.2, down=1.0)
@@ -191,6 +192,51 @@ def test_a_saved_ensemble_decides_and_learns_alike(tmp_path):
     for one in (model, again):
         one.partial_fit(fresh, more)
     np.testing.assert_array_equal(again.predict(fresh), model.predict(fresh))
+
+
+def rehearsals(seed=0, ways=4, n=50):
+    """One member that follows contexts, one that follows them by half, one that stays."""
+    rng = rng_for(seed, "rehearsals of a test")
+    y, moves = rng.standard_normal(n), 2.0 * rng.standard_normal((ways, n))
+    moves[0] = 0.0
+    return np.stack([y + moves, y + 0.5 * moves, np.zeros((ways, n))], axis=2), y
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_for_the_worst_cost_less_where_it_comes(seed):
+    honest, y = rehearsals(seed)
+    shares, many = np.ones(len(y)), 1e6  # so many observations leave nothing of the prior weights
+    flat = stack_weights(honest.reshape(-1, 3), np.tile(y, 4), np.tile(shares, 4), PIECES, many)
+    safe = worst_weights(honest, y, shares, PIECES, many)
+    assert safe.sum() == pytest.approx(1.0)
+
+    def worst(weights):
+        return PIECES.evaluate(honest @ weights - y).max(axis=0).mean()
+
+    def mean(weights):
+        return PIECES.evaluate(honest @ weights - y).mean()
+
+    assert worst(safe) < 0.98 * worst(flat)
+    assert mean(flat) < mean(safe)
+    grid = [
+        np.array([a, b, 1.0 - a - b]) for a in np.linspace(0, 1, 41) for b in np.linspace(0, 1 - a, 41)
+    ]
+    assert worst(safe) < 1.03 * min(worst(weights) for weights in grid)
+
+
+def test_weights_for_one_way_are_the_usual_ones():
+    honest, y = rehearsals(ways=1)
+    np.testing.assert_array_equal(
+        worst_weights(honest, y, np.ones(len(y)), PIECES, 50.0),
+        stack_weights(honest[0], y, np.ones(len(y)), PIECES, 50.0),
+    )
+
+
+def test_honest_decisions_are_for_contexts_that_stay():
+    X, _ = wave(60)
+    y = 50.0 + 5.0 * X[:, 0]
+    found = Ensemble(protect=0.2).fit(X, y, None, PIECES, 0)
+    assert np.abs(found.decisions - found.stack(X[found.kept])).mean() < 0.6  # rows that move: 1.2
 
 
 def test_protection_costs_little_and_pays_when_contexts_shift():

@@ -44,8 +44,8 @@ MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 # Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
 DECISION_GAPS = 20.0
-# A shift is rehearsed with so many draws for each row.
-REHEARSALS = 8
+# A shift is rehearsed with so many draws for each row, and weights answer the worst so many times.
+REHEARSALS, TURNS = 8, 5
 
 
 @register
@@ -57,8 +57,8 @@ class Ensemble:
     ----------
     protect
         A shift of contexts, in standard deviations of each column, that decisions are rehearsed for:
-        every row is decided under contexts that have moved, and members, constants and weights are
-        chosen by what that costs. Zero takes the data as they are.
+        every row is decided under contexts that have moved in several ways, and members are weighed
+        by the most costly one of each row. Zero takes the data as they are.
 
     Examples
     --------
@@ -117,10 +117,8 @@ class Ensemble:
             honest = np.clip(honest + self._rehearsed(rows, members, seed, frozen), *bounds)
 
         def weighed(masses: FloatArray) -> FloatArray:
-            some = masses > 0.0
-            decided = honest[:, some].reshape(-1, len(members))
-            y, shares = (np.tile(part[some], len(honest)) for part in (rows.outcomes, masses))
-            return stack_weights(decided, y, shares, pieces, rows.observations(masses))
+            some, count = masses > 0.0, rows.observations(masses)
+            return worst_weights(honest[:, some], rows.outcomes[some], masses[some], pieces, count)
 
         weights = weighed(rows.masses)
         trend = linear_trend(rows, pieces, seed)
@@ -131,15 +129,24 @@ class Ensemble:
     def _rehearsed(
         self, rows: Rows, members: list[Member], seed: int, frozen: BoolArray | None
     ) -> FloatArray:
-        """Return how far decisions move when contexts do, shape (rehearsals, rows, members)."""
+        """Return how far decisions move when contexts do, shape (rehearsals, rows, members).
+
+        Contexts stay in the first, all move in the direction in which decisions rise most and in the
+        opposite one in the next two, and each row moves at random in the others.
+        """
         rng = rng_for(seed, "rehearsals")
-        spread = np.where(np.isfinite(rows.spread), rows.spread, 0.0) * self.protect
+        spread = np.where(np.isfinite(rows.spread), rows.spread, 0.0)
         if frozen is not None:
             spread = np.where(frozen, 0.0, spread)
         before = np.column_stack([member(rows.contexts) for member in members])
-        moves = []
-        for _ in range(REHEARSALS):
-            moved = rows.contexts + spread * rng.standard_normal(rows.contexts.shape)
+        standard = (rows.contexts - rows.mean) / np.where(spread > 0.0, spread, np.inf)
+        middle = before.mean(axis=1)
+        slope = np.linalg.lstsq(standard, middle - middle.mean(), rcond=None)[0]
+        along = slope / (float(np.linalg.norm(slope)) or 1.0)
+        ways = [along, -along, *rng.standard_normal((REHEARSALS, *rows.contexts.shape))]
+        moves = [np.zeros_like(before)]
+        for way in ways:
+            moved = rows.contexts + self.protect * spread * way
             moves.append(np.column_stack([member(moved) for member in members]) - before)
         return np.stack(moves)
 
@@ -171,6 +178,34 @@ def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
     low, high = float(outcomes.min()), float(outcomes.max())
     room = (high - low) * min(DECISION_GAPS / len(outcomes), 1.0)
     return (max(low - room, 0.0) if low >= 0.0 else low - room), high + room
+
+
+def worst_weights(
+    honest: FloatArray, outcomes: FloatArray, masses: FloatArray, pieces: Pieces, count: float
+) -> FloatArray:
+    """Return weights that are good for the most costly of several decisions on each row.
+
+    Weights and the most costly decisions answer each other in turns; shares of decisions are averaged
+    over turns (fictitious play), so that they settle.
+
+    Parameters
+    ----------
+    honest
+        Shape (decisions, rows, members).
+    outcomes, masses, pieces, count
+        As ``stack_weights`` takes them.
+    """
+    ways, flat = len(honest), honest.reshape(-1, honest.shape[2])
+    told = np.tile(outcomes, ways)
+    shares = np.tile(masses / ways, (ways, 1))
+    found = stack_weights(flat, told, shares.ravel(), pieces, count)
+    for turn in range(TURNS if ways > 1 else 0):
+        costs = pieces.evaluate(honest @ found - outcomes)
+        worst = costs == costs.max(axis=0)
+        answer = masses * worst / worst.sum(axis=0)
+        shares = shares + (answer - shares) / (turn + 1)
+        found = stack_weights(flat, told, shares.ravel(), pieces, count)
+    return found
 
 
 def stack_weights(
