@@ -436,16 +436,83 @@ def meats():
     return _task("meats", d.filter(like="x_"), d.fat, False)
 
 
+def gas():
+    return _monthly("forecast", "gas", "value")
+
+
+def nottem():
+    return _monthly("datasets", "nottem", "value")
+
+
+def departures():
+    return _monthly("fpp2", "departures", "visshort")
+
+
+def peace_bridge():
+    return _monthly("Stat2Data", "PeaceBridge2003", "Traffic")
+
+
+def qauselec():
+    d = _r("fpp2", "qauselec")
+    quarter = pd.Series(np.arange(len(d)) % 4).astype(str)
+    return _task("qauselec", _lags(d.value, (1, 4)).assign(quarter=quarter), d.value, True)
+
+
+def melsyd():
+    seats = _r("fpp2", "melsyd")["Economy.Class"]
+    angle = 2 * np.pi * np.arange(len(seats)) / 52.18
+    frame = _lags(seats, (1, 2, 4)).assign(sin=np.sin(angle), cos=np.cos(angle))
+    return _task("melsyd", frame, seats, True)
+
+
+def frozen_juice():
+    d = _r("AER", "FrozenJuice")
+    month = pd.Series(np.arange(len(d)) % 12).astype(str)
+    frame = d[["ppi", "fdd"]].shift(1).join(_lags(d.price, (1, 2, 12))).assign(month=month)
+    return _task("frozen_juice", frame, d.price, True)
+
+
+def police_stops():
+    dates = pd.to_datetime(_r("carData", "MplsStops").date).dt.tz_localize(None).dt.normalize()
+    days = dates.value_counts().sort_index().rename_axis("date").reset_index(name="stops")
+    frame = _calendar(days.date).join(_lags(days.stops, (1, 7)))
+    return _task("police_stops", frame, days.stops, True)
+
+
+def car_prices():
+    d = _r("modeldata", "car_prices")
+    return _task("car_prices", d.drop(columns="Price"), d.Price / 1000, False)
+
+
+def rice_farms():
+    d = _r("plm", "RiceFarms")
+    return _task("rice_farms", d.drop(columns=["id", "goutput", "noutput"]), d.goutput, False)
+
+
+def mileage():
+    d = _r("openintro", "epa2021")
+    frame = d[["engine_displacement", "no_cylinders", "no_gears", "transmission", "drive_sys", "class"]]
+    return _task("mileage", frame, d.comb_mpg, False)
+
+
+def grinnell():
+    d = _r("Stat2Data", "GrinnellHouses")
+    frame = d[["Bedrooms", "Baths", "SquareFeet", "LotSize", "YearBuilt", "YearSold"]]
+    return _task("grinnell", frame, d.SalePrice / 1000, False)
+
+
 DESIGN = (
     elecdaily, pizza_classic, riders, walmart_1, taylor, restaurant_steak, concrete, medexp, carseats,
     ames, chicago, gasoline, births, bikes_by_day, bikes_by_hour, walmart_13, restaurant_calamari,
     pizza_veggie, deliveries, boston, wage, diabetes, avocado, drinks, a10, auscafe, calls, elecdemand,
     hotel_rates, auto, hitters, credit, houses, cars, usmelec, h02, debitcards, passengers, hyndsight,
-    seatbelts, houston, bikes_washington, sacramento, clothing, diamonds, college,
+    seatbelts, houston, bikes_washington, sacramento, clothing, diamonds, college, elecequip, wineind,
+    canadian_gas, dutch_sales, ausbeer, cement, emissions, delays_newark, computers, saratoga, biomass,
+    meats,
 )  # fmt: skip
 JUDGE = (
-    elecequip, wineind, canadian_gas, dutch_sales, ausbeer, cement, emissions, delays_newark, computers,
-    saratoga, biomass, meats,
+    gas, nottem, departures, peace_bridge, qauselec, melsyd, frozen_juice, police_stops, car_prices,
+    rice_farms, mileage, grinnell,
 )  # fmt: skip
 
 
