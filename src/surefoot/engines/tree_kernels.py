@@ -224,14 +224,21 @@ def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, wo
 @kernel()
 def walk(contexts, feature, threshold, below, above, roots):
     """Return the node that each row ends at in each tree, shape (rows, trees)."""
-    nodes = np.empty((len(contexts), len(roots)), dtype=np.int64)
-    for i in range(len(contexts)):
-        for tree in range(len(roots)):
-            node = roots[tree]
-            while below[node] != node:
-                low = contexts[i, feature[node]] <= threshold[node]
-                node = below[node] if low else above[node]
-            nodes[i, tree] = node
+    n = len(contexts)
+    nodes, standing = np.empty((n, len(roots)), dtype=np.int64), np.empty(n, dtype=np.int64)
+    for tree in range(len(roots)):
+        standing[:] = roots[tree]
+        moved = True
+        while moved:
+            # All rows take a step together: alone, each would wait for every one of its own.
+            moved = False
+            for i in range(n):
+                node = standing[i]
+                lower, upper = below[node], above[node]
+                reached = lower if contexts[i, feature[node]] <= threshold[node] else upper
+                moved |= reached != node
+                standing[i] = reached
+        nodes[:, tree] = standing
     return nodes
 
 
