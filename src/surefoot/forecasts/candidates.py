@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from surefoot.costs import Pieces
-from surefoot.forecasts.centred import smoothed
+from surefoot.forecasts.centred import smooth_atoms
 from surefoot.forecasts.cleaning import robust_scale
 from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
 from surefoot.forecasts.forest_member import leaf_quantiles
 from surefoot.forecasts.members import Exponential, Level, Spreading, with_logarithms
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member
-from surefoot.nominals import Empirical
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 
@@ -55,9 +54,9 @@ class Candidate:
         if self.scores is None:
             return 0.0
         chosen = masses > 0.0
-        kept = Empirical(np.zeros((int(chosen.sum()), 1)), self.scores[chosen], masses[chosen])
-        atoms = smoothed(kept, rows.observations(masses))
-        return pieces.best_constant(atoms.outcomes[:, 0], atoms.weights)
+        shares = masses[chosen] / masses.sum()
+        atoms, shares = smooth_atoms(self.scores[chosen], shares, rows.observations(masses))
+        return pieces.best_constant(atoms, shares)
 
 
 def fold_masses(rows: Rows, seed: int) -> FloatArray:

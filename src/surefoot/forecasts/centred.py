@@ -11,6 +11,7 @@ because the quantile of ten numbers is a poor one.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -168,26 +169,42 @@ def smoothed(rows: Empirical, count: float | None = None) -> Empirical:
     ----------
     Silverman and Young (1987), "The bootstrap: to smooth or not to smooth?", Biometrika.
     """
-    n = len(rows.weights)
-    count = float(n) if count is None else count
-    atoms = min(max(int(FULL_ROWS / count), 1), MOST_ATOMS)
+    count = float(len(rows.weights)) if count is None else count
+    offsets = np.zeros_like(rows.outcomes) if rows.offsets is None else rows.offsets
+    errors = (rows.outcomes - offsets).T
+    made = [smooth_atoms(column, rows.weights, count)[0] for column in errors]
+    atoms = len(made[0]) // len(rows.weights)
     if atoms == 1:
         return rows
-    normal = NormalDist()
-    places = np.array([normal.inv_cdf((k + 0.5) / atoms) for k in range(atoms)])
-    places /= np.sqrt(np.mean(places**2))
-    width = count ** (-1.0 / 3.0)
-    offsets = np.zeros_like(rows.outcomes) if rows.offsets is None else rows.offsets
-    errors = rows.outcomes - offsets
-    mean = rows.weights @ errors
-    deviation = np.sqrt(rows.weights @ (errors - mean) ** 2)
-    shrunk = mean + np.sqrt(1.0 - width**2) * (errors - mean)
-    moved = shrunk[:, None, :] + width * deviation * places[None, :, None]
     again = np.repeat(offsets, atoms, axis=0)
     return Empirical(
         np.repeat(rows.contexts, atoms, axis=0),
-        moved.reshape(n * atoms, -1) + again,
+        np.column_stack(made) + again,
         np.repeat(rows.masses, atoms),
         names=rows.names,
         offsets=None if rows.offsets is None else again,
     )
+
+
+def smooth_atoms(errors: FloatArray, shares: FloatArray, count: float) -> tuple[FloatArray, FloatArray]:
+    """Return errors of one product as several atoms each, one after the other, and their shares.
+
+    See ``smoothed``; where there are many rows errors are as they were.
+    """
+    atoms = min(max(int(FULL_ROWS / count), 1), MOST_ATOMS)
+    if atoms == 1:
+        return errors, shares
+    width = count ** (-1.0 / 3.0)
+    mean = shares @ errors
+    deviation = np.sqrt(shares @ (errors - mean) ** 2)
+    shrunk = mean + np.sqrt(1.0 - width**2) * (errors - mean)
+    moved = shrunk[:, None] + width * deviation * _normal_places(atoms)
+    return moved.ravel(), np.repeat(shares / atoms, atoms)
+
+
+@cache
+def _normal_places(atoms: int) -> FloatArray:
+    """Return places of equal mass of a normal distribution, of variance one together."""
+    normal = NormalDist()
+    places = np.array([normal.inv_cdf((k + 0.5) / atoms) for k in range(atoms)])
+    return np.asarray(places / np.sqrt(np.mean(places**2)))
