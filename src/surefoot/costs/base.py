@@ -4,6 +4,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -125,6 +126,19 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
     return float(values[order[min(place, len(values) - 1)]])
 
 
+def weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
+    """Return ``weighted_quantile`` of each row of ``values``, shape (rows,).
+
+    >>> weighted_quantiles(np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 9.0]]), np.full(3, 1 / 3), 0.5)
+    array([2., 0.])
+    """
+    order = np.argsort(values, axis=1, kind="stable")
+    covered = np.cumsum(weights[order], axis=1)
+    place = np.argmax(covered >= (level - LEVEL_TOL) * covered[:, -1:], axis=1)
+    rows = np.arange(len(values))
+    return np.asarray(values[rows, order[rows, place]])
+
+
 class AuxiliaryCost(Cost):
     """A cost with variables of its own that are chosen together with the policy: c(z, a, y).
 
@@ -225,7 +239,7 @@ class Pieces:
     @classmethod
     def kinked(cls, up: float, down: float, smoothing: float = 0.0) -> "Pieces":
         """Return max(up r, -down r), rounded within ``smoothing``."""
-        return cls((-down, up), (0.0, 0.0), smoothing)
+        return _kinked(up, down, smoothing)
 
     @property
     def up(self) -> float:
@@ -313,6 +327,12 @@ class Pieces:
         )
         smoothed: FloatArray = xp.where(xp.abs(residuals) < self.smoothing, rounded, kinked)
         return smoothed
+
+
+@lru_cache(maxsize=1_000, typed=True)
+def _kinked(up: float, down: float, smoothing: float) -> Pieces:
+    """Return pieces, which are asked for at every turn and checked once."""
+    return Pieces((-down, up), (0.0, 0.0), smoothing)
 
 
 class ConvexPiecewiseCost(Cost):

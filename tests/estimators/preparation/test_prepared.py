@@ -303,3 +303,13 @@ def test_parameters_changed_after_the_fit_are_not_saved(data, tmp_path):
     policy.set_params(freeze=False)
     with pytest.raises(ModelFileError, match="call fit again"):
         policy.save(tmp_path / "m.surefoot")
+
+
+def test_the_column_transformer_prepares_what_the_policy_sees():
+    rng = np.random.default_rng(0)
+    shop = rng.choice(["north", "south", "west"], 40)
+    X = pandas.DataFrame({"price": rng.normal(size=40), "shop": shop, "rain": rng.random(40)})
+    X.loc[:5, "rain"] = np.nan
+    model = PreparedPolicy(RobustNewsvendor(1.0, 0.2, radius=0.1)).fit(X, rng.random(40))
+    encoded = model.plan_.encode(Table.of(dict(X)))[0]
+    np.testing.assert_array_equal(model.transformer_.transform(encoded), model.prepare(X))

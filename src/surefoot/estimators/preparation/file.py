@@ -6,7 +6,6 @@ import numpy as np
 
 from surefoot.estimators.model_checks import check_names
 from surefoot.estimators.model_file import Parts, model_parts, packed_parameters
-from surefoot.estimators.preparation.blocks import assemble
 from surefoot.estimators.preparation.plan import Plan
 from surefoot.exceptions import ModelFileError
 from surefoot.io import pack, unpack
@@ -45,6 +44,5 @@ def restore_preparation(
     if header["names"] is not None:
         check_names(header["names"], len(plan.kinds))
         policy.feature_names_in_ = np.array(header["names"], dtype=object)
-    policy.transformer_ = assemble(*plan.blocks())
     policy._label_columns(model)
     policy.model_, policy._given = model, policy.options()

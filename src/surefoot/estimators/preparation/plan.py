@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs.base import weighted_quantile, weighted_quantiles
 from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
@@ -155,6 +155,16 @@ class Plan:
         )
         return numbers, Levels(shares=tuple(part.shares for part in self.categories))
 
+    def transform(self, matrix: FloatArray) -> FloatArray:
+        """Return prepared columns of what ``encode`` returned."""
+        if not self.names:
+            return np.zeros((len(matrix), 1))  # nothing is known, so the policy is a constant
+        numbers, levels = self.blocks()
+        count = len(self.numbers)
+        blocks = [numbers.transform(matrix[:, :count])] if count else []
+        blocks += [levels.transform(matrix[:, count:])] if self.categories else []
+        return np.hstack(blocks)
+
     def encode(self, table: Table) -> tuple[FloatArray, tuple[str, ...]]:
         """Return numbers (gaps as NaN) and codes of levels (-1: unknown), and what was surprising."""
         matrix = np.empty((len(table), len(self.numbers) + len(self.categories)))
@@ -193,7 +203,11 @@ def learn_plan(
     kinds = tuple(CATEGORY if j in forced else column.kind for j, column in enumerate(table.columns))
     numbers: list[NumberPart] = []
     parts: list[CategoryPart] = []
+    whole = _whole_parts(table, kinds, masses, scale)
     for j, (column, kind) in enumerate(zip(table.columns, kinds, strict=True)):
+        if j in whole:
+            numbers.append(whole[j])
+            continue
         number = _number_part(j, column, masses, scale, min_rows) if kind == NUMBER else None
         if number is not None:
             numbers.append(number)
@@ -221,6 +235,23 @@ def identifiers(plan: Plan, rows: int) -> tuple[str, ...]:
     limit = max(IDENTIFIER_LEVELS, IDENTIFIER_SHARE * rows)
     parts = plan.categories + plan.constant
     return tuple(part.name for part in parts if len(part.levels) + len(part.rare) > limit)
+
+
+def _whole_parts(
+    table: Table, kinds: tuple[str, ...], masses: FloatArray, scale: bool
+) -> dict[int, NumberPart]:
+    """Return the parts of all columns of numbers that vary and have no gaps, judged side by side."""
+    numbers = [j for j, kind in enumerate(kinds) if kind == NUMBER]
+    values = np.column_stack([table.columns[j].values for j in numbers] or [np.zeros((len(table), 0))])
+    kept = np.flatnonzero(~np.isnan(values).any(axis=0))
+    values, weights = values[:, kept], masses / masses.sum()
+    spreads, fills = column_spread(values, weights), weighted_quantiles(values.T, weights, 0.5)
+    parts = {}
+    for k, spread, fill in zip(kept, spreads, fills, strict=True):
+        if spread > 0.0:
+            j, divisor = numbers[k], float(spread) if scale else 1.0
+            parts[j] = NumberPart(j, table.columns[j].name, float(fill), divisor, gaps=False)
+    return parts
 
 
 def _number_part(

@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -192,10 +193,9 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         )  # fmt: skip
         warn_of_oddities(plan, len(seen))
         model = self._frozen(table, plan)
-        self.plan_, self.transformer_ = plan, assemble(*plan.blocks())
-        self._given = self.options()
+        self.plan_, self._given = plan, self.options()
         self._label_columns(model)
-        return model, self._transformed(plan.encode(table)[0])
+        return model, self.plan_.transform(plan.encode(table)[0])
 
     def _label_columns(self, model: Any) -> None:
         """Let a model speak of its columns by the names and in the units of X."""
@@ -209,10 +209,10 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
             ]
         )
 
-    def _transformed(self, matrix: FloatArray) -> FloatArray:
-        if not self.plan_.names:
-            return np.zeros((len(matrix), 1))  # nothing is known, so the policy is a constant
-        return np.ascontiguousarray(self.transformer_.transform(matrix))
+    @property
+    def transformer_(self) -> ColumnTransformer:
+        """The preparation as scikit-learn has it."""
+        return assemble(*self.plan_.blocks())
 
     def options(self) -> dict[str, Any]:
         """Return the parameters beside the model."""
@@ -298,7 +298,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         matrix, surprises = self.plan_.encode(table)
         if surprises:
             warn_user(f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning)
-        return self._transformed(matrix)
+        return self.plan_.transform(matrix)
 
     def predict(self, X: Any, backorder: Any = None, holding: Any = None) -> FloatArray:
         """Return decisions, shape (rows,) or (rows, products) as y was."""
