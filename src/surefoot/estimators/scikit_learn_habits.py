@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,12 @@ class NestedParameters(BaseEstimator):
         folder = type(self).__module__.rpartition(".")[0]
         return {"page": f"{folder}.{type(self).__name__}"}
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return what scikit-learn reads from the constructor's signature, read once for each class."""
+        kind: Any = cls
+        return list(_parameter_names(kind))
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with ``deep`` also those of parts, as ``part__parameter``."""
         found: dict[str, Any] = super().get_params(deep=deep)
@@ -57,6 +64,11 @@ class NestedParameters(BaseEstimator):
         for name, changes in nested.items():
             setattr(self, name, _changed(name, getattr(self, name), changes))
         return self
+
+
+@cache
+def _parameter_names(kind: Any) -> tuple[str, ...]:
+    return tuple(BaseEstimator._get_param_names.__func__(kind))
 
 
 def _is_part(value: Any) -> bool:

@@ -122,7 +122,8 @@ def constant_held_out(cost: Cost, outcomes: FloatArray, seed: int) -> float:
     order = rng_for(seed, "constant order").permutation(len(outcomes))
     total = 0.0
     for held in np.array_split(order, min(FOLDS, len(outcomes))):
-        seen = np.setdiff1d(order, held)
+        seen = np.ones(len(outcomes), dtype=bool)
+        seen[held] = False
         total += len(held) * constant_cost(cost, outcomes[seen], outcomes[held])
     return total / len(outcomes)
 
@@ -136,8 +137,8 @@ def constant_cost(cost: Cost, seen: FloatArray, judged: FloatArray) -> float:
 def best_constant(cost: Cost, outcomes: FloatArray) -> float:
     """Return the constant order of least cost on some outcomes."""
     if isinstance(cost, ConvexPiecewiseCost):
-        decision, _ = cost.typical(outcomes[:, None], np.full(len(outcomes), 1.0 / len(outcomes)))
-        return float(decision[0])
+        equal = np.full(len(outcomes), 1.0 / len(outcomes))
+        return cost.pieces(1)[0].best_constant(outcomes, equal)
     model = SAA(cost_function=cost).fit(np.zeros((len(outcomes), 1)), outcomes)
     return float(model.predict(np.zeros((1, 1)))[0])
 
