@@ -10,10 +10,11 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
 from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs.base import weighted_quantiles
+from surefoot.engines.ridge_kernel import average_coefficients
 from surefoot.forecasts.forecast import Forecast, SmoothPart
-from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
+from surefoot.forecasts.rows import CONSTANT_COLUMN, Rows
+from surefoot.forecasts.spectrum import RANK_TOL, Paths, Spectrum, log_mean
 from surefoot.forecasts.trees import Forest, grow
 from surefoot.io import register
 from surefoot.random import rng_for
@@ -153,10 +154,20 @@ class Forecaster:
 
     def coefficients(self, rows: Rows) -> FloatArray:
         """Return the coefficients of the linear model alone, shape (columns,)."""
-        if rows.trivial or rows.count < 3:
-            return np.zeros(rows.contexts.shape[1])
+        n, columns = rows.contexts.shape
+        if rows.constant or rows.count < 3:
+            return np.zeros(columns)
         with _threads().limit(limits=1, user_api="blas"):
-            return self._likely(rows, Bases())[0]
+            if n <= columns:  # the other Gram matrix is smaller
+                return np.zeros(columns) if rows.trivial else self._likely(rows, Bases())[0]
+            shared = SHARED if self.common else SHARED[:1]
+            limits = CONSTANT_COLUMN, RANK_TOL, LEAST_LOG_PROBABILITY, LEVELS_LOOKED_AT
+            contexts, outcomes = (np.ascontiguousarray(part) for part in (rows.contexts, rows.outcomes))
+            return np.asarray(
+                average_coefficients(
+                    contexts, outcomes, rows.masses, rows.count, (SPREADS, shared), limits
+                )
+            )
 
     def _fit(self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None") -> HonestForecast:
         n = len(rows.outcomes)
@@ -191,7 +202,7 @@ class Forecaster:
         evidence = spectrum.evidence(SPREADS, shared)
         # Most strengths are out of the question: only the others are worth n numbers each.
         spread, common = np.nonzero(evidence > evidence.max() + LEAST_LOG_PROBABILITY)
-        paths = spectrum.solve(SPREADS[spread], shared[common])
+        paths = spectrum.solve(SPREADS[spread], shared[common], evidence[spread, common])
         theta = np.zeros(rows.contexts.shape[1])
         theta[rows.varies] = paths.by_evidence() @ paths.coefficients / unit / rows.spread[rows.varies]
         return theta, paths, log_mean(evidence)
@@ -283,12 +294,8 @@ def _smooth(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> _Part:
 def _by_cost(paths: Paths, rows: Rows, pieces: Pieces) -> FloatArray:
     """Weigh strengths by exp(-n (cost - best) / deviation of the best's costs)."""
     shares = rows.masses / rows.masses.sum()
-    costs = np.array(
-        [
-            pieces.evaluate(weighted_quantile(errors, shares, pieces.quantile) - errors)
-            for errors in paths.errors
-        ]
-    )
+    constants = weighted_quantiles(paths.errors, shares, pieces.quantile)
+    costs = pieces.evaluate(constants[:, None] - paths.errors)
     mean = costs @ shares
     best = int(np.argmin(mean))
     deviation = float(np.sqrt(shares @ (costs[best] - mean[best]) ** 2))

@@ -100,9 +100,14 @@ class Rows:
     @property
     def trivial(self) -> bool:
         """Whether there is nothing to forecast: no column, or no outcome, varies."""
+        return not self.varies.any() or self.constant
+
+    @property
+    def constant(self) -> bool:
+        """Whether all outcomes are the same."""
         centred = self.outcomes - self.average
         size = max(float(np.abs(self.outcomes).max()), 1e-300)
-        return not self.varies.any() or float(np.abs(centred).max()) <= CONSTANT_OUTCOME * size
+        return float(np.abs(centred).max()) <= CONSTANT_OUTCOME * size
 
 
 def _kinds(contexts: FloatArray) -> int:

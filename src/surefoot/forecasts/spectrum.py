@@ -102,14 +102,15 @@ class Spectrum:
         logs = -0.5 * np.log1p(raised).sum(axis=1)[:, None] - 0.5 * np.log1p(b * overlap)
         return np.asarray(logs - 0.5 * (self.count - 1) * np.log(np.maximum(square, 1e-300)))
 
-    def solve(self, a: FloatArray, b: FloatArray) -> "Paths":
-        """Return coefficients, honest errors and evidence for every pair (a_k, b_k)."""
+    def solve(self, a: FloatArray, b: FloatArray, evidence: FloatArray | None = None) -> "Paths":
+        """Return coefficients, honest errors and evidence, if it is not known, of pairs (a_k, b_k)."""
+        evidence = self.evidence(a, b[:, None])[:, 0] if evidence is None else evidence
         projected = self.left.T @ self.outcome
         keep = 1.0 / (1.0 + a[:, None] * self.singular**2)  # (k, r)
         pulled = keep * self.shared
         share = b / (1.0 + b * (pulled @ self.shared))
         weights = keep * projected - (share * (pulled @ projected))[:, None] * pulled
-        return Paths(self, a, b, keep, pulled, share, weights, self.evidence(a, b[:, None])[:, 0])
+        return Paths(self, a, b, keep, pulled, share, weights, evidence)
 
 
 @dataclass(frozen=True, eq=False)
