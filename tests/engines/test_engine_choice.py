@@ -23,6 +23,7 @@ from surefoot.engines.choice import (
     stream_class,
     why_no_engine,
     why_no_stream,
+    worst_case_of,
     worst_values,
 )
 from surefoot.engines.engine import Engine, Options
@@ -289,3 +290,16 @@ def test_no_stream_is_a_reason_too():
     three = stream_options(policy=Linear(decisions=Box([0.0] * 3, [1.0] * 3)))
     assert why_no_stream(three, 3) is None
     assert "3" in why_no_stream(three, 2)
+
+
+@pytest.mark.parametrize("products", [1, 2])
+@pytest.mark.parametrize("changes", [{}, {"order": 1}, {"outcome_cost": 2.0}, {"support": Box(-9, 9)}])
+def test_the_worst_case_alone_is_that_of_the_adversary(products, changes):
+    rng = np.random.default_rng(0)
+    rows = Empirical(rng.normal(size=(30, 2)), rng.normal(size=(30, products)))
+    problem = Problem(COST, Linear(), rows, WassersteinBall(0.3, **changes))
+    parameters = LinearParameters(rng.normal(size=(2, products)), rng.normal(size=products))
+    whole = adversary_of(problem, parameters)
+    value, multiplier = worst_case_of(problem, parameters)
+    assert value == pytest.approx(whole.value, rel=1e-12)
+    np.testing.assert_allclose(multiplier, whole.multiplier, rtol=1e-12)

@@ -187,7 +187,9 @@ class WassersteinForm(TransportForm, AffineForm):
 
     def at_radius(self, radius: float) -> Self:
         """Return the form at another radius, in units of the ball."""
-        return replace(self, radius=radius / self.column_unit)
+        form = replace(self, radius=radius / self.column_unit)
+        form.__dict__["supported"] = self.supported  # whoever looks for a radius asks many times
+        return form
 
     def collapse_radius(self) -> float:
         """Return the radius, in units of the ball, from which on the best policy is constant."""

@@ -16,6 +16,18 @@ def multiplier_unit(form: AffineForm | JointForm) -> float:
     return form.value_unit / form.column_unit**order
 
 
+def affine_worst_case(problem: Problem, parameters: LinearParameters) -> tuple[float, FloatArray]:
+    """Return value and multipliers of ``affine_adversary``, without the distribution."""
+    forms = affine_forms(problem, merge=False)
+    policies = form_policies(forms, parameters)
+    found = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
+    value = sum(
+        (value + f.unavoidable) * f.value_unit for (value, _), f in zip(found, forms, strict=True)
+    )
+    multipliers = [gamma * multiplier_unit(f) for (_, gamma), f in zip(found, forms, strict=True)]
+    return value, np.array(multipliers)
+
+
 def affine_adversary(problem: Problem, parameters: LinearParameters) -> Adversary:
     """Return the worst distribution for each product's own adversary, in the user's units."""
     nominal = problem.nominal

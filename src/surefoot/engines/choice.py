@@ -8,6 +8,7 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary
 from surefoot.engines.affine import Affine
+from surefoot.engines.affine_adversary import affine_worst_case
 from surefoot.engines.affine_stream import AffineStream
 from surefoot.engines.autodiff import Autodiff
 from surefoot.engines.autodiff_forms import load_engine
@@ -57,6 +58,15 @@ def adversary_of(problem: Problem, parameters: Parameters) -> Adversary:
     if why_not_joint(problem) is None and isinstance(parameters, LinearParameters):
         return joint_adversary(problem, parameters)
     return engine.adversary(problem, parameters)
+
+
+def worst_case_of(problem: Problem, parameters: Parameters) -> tuple[float, FloatArray]:
+    """Return value and multipliers of ``adversary_of``, without the distribution if it can be."""
+    rows = isinstance(problem.nominal, Empirical) and engine_class(problem) is Affine
+    if rows and isinstance(parameters, LinearParameters) and why_not_joint(problem) is not None:
+        return affine_worst_case(problem, parameters)
+    worst = adversary_of(problem, parameters)
+    return worst.value, worst.multiplier
 
 
 def worst_values(problem: Problem, parameters: Parameters, radii: FloatArray) -> tuple[FloatArray, str]:

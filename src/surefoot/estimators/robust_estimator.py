@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from surefoot.ambiguity import WassersteinBall
 from surefoot.certificates import make_certificate
-from surefoot.engines.choice import adversary_of, begin_stream, restored_stream, resume_stream
+from surefoot.engines.choice import begin_stream, restored_stream, resume_stream, worst_case_of
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
 from surefoot.engines.stream import (
     Stream,
@@ -125,17 +125,17 @@ class RobustEstimator(FittedPolicy):
     def _take_as_it_is(self, problem: Problem, parameters: LinearParameters, y: FloatArray) -> None:
         """Take a policy that nothing is left to solve for; its worst case is exact."""
         self._take(problem, y)
-        worst = adversary_of(problem, parameters)
+        worst, multiplier = worst_case_of(problem, parameters)
         self.parameters_ = parameters
-        exact = make_certificate(worst.value, worst.value, 0.0, "exact")
+        exact = make_certificate(worst, worst, 0.0, "exact")
         count = len(self.suspects_)
         left_out = f", numbers that look like errors ({count}) left out" if count else ""
         self._certificate = replace(exact, message=(
             f"The worst-case expected cost of the ensemble within radius {self.radius_:.3g} (standard "
-            f"deviations of the outcome) of its honest decisions is {worst.value:.6g}{left_out}. "
+            f"deviations of the outcome) of its honest decisions is {worst:.6g}{left_out}. "
             "Nothing was solved for, so there is no gap."
         ))  # fmt: skip
-        self._multiplier = self._per_product(worst.multiplier)
+        self._multiplier = self._per_product(multiplier)
         self.converged_, self.n_steps_, self.history_ = True, 0, ()
         self.status_ = (
             "An ensemble decides, weighted by what its members would have cost on rows that they had "

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from surefoot.typing import FloatArray
 
@@ -63,7 +63,7 @@ def mean_bound(
     skew = float(weights @ (centred / deviation) ** 3)
     # A sample of few rows underestimates its skewness.
     skew = max(skew, 0.0) * math.sqrt(count / max(count - 1.0, 1.0))
-    quantile = float(student.ppf(confidence, max(count - 1.0, 1.0)))
+    quantile = float(stdtrit(max(count - 1.0, 1.0), confidence))  # Student's
     wanted = -quantile / math.sqrt(count)  # T(x) at the lower end of the pivot
     if skew == 0.0:
         shift = wanted

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
 RADIUS_TOL = 1e-6
+# Where the search for a radius begins, and what it doubles or halves to at most.
+SMALLEST_RADIUS, USUAL_RADIUS, LARGEST_RADIUS = 1e-3, 0.128, 1e3
 
 
 def ensembled(
@@ -159,10 +162,10 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
     if not math.isfinite(problem.ball.outcome_cost):
         return 0.0
     bound = cost_bound(problem, rolled)
-    low, high = 0.0, 1e-3
     forms = affine_forms(problem)
     policies = form_policies(forms, parameters)
 
+    @cache
     def worst(radius: float) -> float:
         return sum(
             (form.at_radius(radius).worst_value(*policy)[0] + form.unavoidable) * form.value_unit
@@ -171,8 +174,12 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
 
     if bound <= worst(0.0) * (1.0 + 1e-12):
         return 0.0
-    while worst(high) < bound and high < 1e3:
-        low, high = high, 2.0 * high
+    high = USUAL_RADIUS
+    while worst(high) < bound and high < LARGEST_RADIUS:
+        high *= 2.0
+    while high > SMALLEST_RADIUS and worst(0.5 * high) >= bound:
+        high *= 0.5
+    low = 0.5 * high if high > SMALLEST_RADIUS else 0.0
     if worst(high) < bound:
         return high
     found = float(brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
