@@ -95,3 +95,14 @@ def test_categories_and_gaps_of_parquet_are_read():
     column = pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()])
     assert sources.arrow_values(column).tolist() == ["a", None, "b"]
     assert np.isnan(sources.arrow_values(pa.chunked_array([pa.array([1, None])]))[1])
+
+
+def test_dates_of_python_are_dates(frame):
+    objects = frame.assign(date=frame["date"].dt.date)
+    seconds, days = (
+        sources.named_columns(sources.source_of(one), "shop", "sales", "date", None)
+        for one in (frame, objects)
+    )
+    assert seconds == days
+    assert "date" in days.contexts
+    assert "promo" not in sources.source_of(objects).dates

@@ -4,6 +4,7 @@ A source is cut into tasks. A task of a frame carries the rows of its series; on
 names of files, which the worker reads itself, so that the driver never holds the data.
 """
 
+import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class FrameSource(Source):
     def __init__(self, data: Any) -> None:
         self.columns, self.categories = raw_columns(data)
         self.names = tuple(self.columns)
-        self.dates = tuple(name for name, values in self.columns.items() if values.dtype.kind == "M")
+        self.dates = tuple(name for name, values in self.columns.items() if _holds_dates(values))
 
     def tasks(self, named: PanelColumns, size: int) -> list[Task]:
         """Cut the frame by key."""
@@ -148,6 +149,14 @@ def source_of(data: Any) -> Source:
             raise InvalidInputError(f"data must be a frame or a folder of Parquet files, got {data}.")
         return ParquetSource(folder)
     return FrameSource(data)
+
+
+def _holds_dates(values: NDArray[Any]) -> bool:
+    """Whether a column holds dates, of NumPy or, as Spark hands them over, of Python."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind == "M"
+    present = [value for value in values.tolist() if value is not None]
+    return bool(present) and all(isinstance(value, datetime.date) for value in present)
 
 
 def named_columns(
