@@ -1,10 +1,11 @@
 """Small random problems that tests of every layer share."""
 
+import gc
 import math
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -16,6 +17,13 @@ from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
+from surefoot.tracing import keep_compiled, load_jax
+
+# The programs that tests have JAX compile are small and many: all are kept, for the other worker, for
+# processes that tests start, and for the next run. JAX reads the variable when it is imported.
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+with suppress(ImportError):  # MissingExtraError is one
+    keep_compiled(load_jax("A test"))
 
 # Every push tries a few examples of each law; ``make attack`` tries many.
 settings.register_profile("push", max_examples=25, deadline=None)
@@ -27,6 +35,12 @@ WITHOUT_EXTRAS = os.environ.get("SUREFOOT_WITHOUT_EXTRAS") == "1"
 EXTRA = re.compile(
     r"No module named '(cvxpy|jax|matplotlib|openpyxl|optax|pandas|polars|pyarrow|rich|river|typer)\b"
 )
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it stays to the end anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
