@@ -45,9 +45,7 @@ def gap_section():
         "n": "n", "s": "s", "cells": "cells", "true": "largest true gap",
         "certified": "largest certified gap", "seconds": "median seconds",
     }  # fmt: skip
-    return f"""## How close to the optimum
-
-`PrimalDual()`, the default, against the optimum from CVXPY with Clarabel, over both orders, radii of 1, 10, 50
+    return f"""`PrimalDual()`, the default, against the optimum from CVXPY with Clarabel, over both orders, radii of 1, 10, 50
 and 100 % of `rho_max`, with and without intercept, both sign patterns: {len(rows)} cells. The true gap is
 (value - optimum) / max(optimum, 1 % of the best constant order's cost). Largest true gap
 {100 * max(true):.3f} %, largest certified gap {100 * max(certified):.3f} %; cells in which the certified gap
@@ -68,9 +66,7 @@ def step_section():
     }  # fmt: skip
     by_rows = read_csv("step_cost_rows")
     shutil.copy(RESULTS / "step_cost_rows.png", DOCS / "images")
-    return f"""## Cost of a step
-
-Microseconds per step. The floor is a C program built when the benchmark runs: the dependency chain and one
+    return f"""Microseconds per step. The floor is a C program built when the benchmark runs: the dependency chain and one
 streaming pass, and nothing else. Where n < s, `DASGD` rotates the rows into their principal axes, so that a step costs
 as little as with s = n. `PrimalDual`, which solves such problems by default, always works in them.
 
@@ -93,9 +89,7 @@ def time_section():
         "n": "n (s = 100)", "surefoot_seconds": "Surefoot, s", "clarabel_seconds": "CVXPY + Clarabel, s",
         "ratio": "ratio", "certified_gap": "certified gap", "true_gap": "true gap",
     }  # fmt: skip
-    return f"""## Time to a 1 % gap
-
-Both solve the same problem (order 2, 10 % of `rho_max`, intercept) in one run; ours includes building the problem
+    return f"""Both solve the same problem (order 2, 10 % of `rho_max`, intercept) in one run; ours includes building the problem
 and the certificate and is the median of five runs, Clarabel's is one run. Clarabel solves to its own default precision, which is far better than 1 %: it has no setting
 that makes it stop there with a proof.
 
@@ -108,9 +102,7 @@ that makes it stop there with a proof.
 
 def startup_section():
     rows = read_csv("startup")
-    return f"""## Starting up
-
-Median of seven fresh processes, compiled kernels cached on disk.
+    return f"""Median of seven fresh processes, compiled kernels cached on disk.
 
 {table(rows, {"what": "", "median_seconds": "seconds"})}
 
@@ -120,9 +112,7 @@ Median of seven fresh processes, compiled kernels cached on disk.
 def compare_section():
     rows = read_csv("compare_large")
     shown = {"what": "", "seconds": "seconds", "peak_megabytes": "peak MB", "cost": "mean cost"}
-    return f"""## Comparing all methods on 100,000 rows
-
-`surefoot compare` on a CSV file of 12 columns, from the start of the process to its end, while other work ran on the machine
+    return f"""`surefoot compare` on a CSV file of 12 columns, from the start of the process to its end, while other work ran on the machine
 (load {rows[0]["load"]}). {rows[0]["sampled"]}
 
 {table(rows, shown)}
@@ -133,9 +123,7 @@ def compare_section():
 def fit_section():
     rows = read_csv("fit_time")
     shown = {"n": "n", "s": "s", "data": "data", "seconds": "seconds"}
-    return f"""## Fitting with everything on automatic
-
-`RobustNewsvendor(backorder=1.0, holding=0.2).fit(X, y)`: members, their weights, the bound and its radius. Median of
+    return f"""`RobustNewsvendor(backorder=1.0, holding=0.2).fit(X, y)`: members, their weights, the bound and its radius. Median of
 seven fits, kernels compiled.
 
 {table(rows, shown)}
@@ -149,9 +137,7 @@ def online_section():
         "library": "", "what": "what", "us_per_sample": "microseconds a sample",
         "samples_per_second": "samples a second",
     }  # fmt: skip
-    return f"""## Learning while deciding
-
-One pass over a stream with 20 columns, best chunk of rows; river's linear model with a quantile loss in the same run.
+    return f"""One pass over a stream with 20 columns, best chunk of rows; river's linear model with a quantile loss in the same run.
 Its `learn_many` takes one step for each block of 1,000 rows, ours one for each row.
 
 {table(rows, shown)}
@@ -165,9 +151,7 @@ def neural_section():
         "what": "MLP(64, 64), K = 10, s = 100, batch 1", "microseconds": "microseconds per step",
         "torch_over_this": "PyTorch / this", "this_over_numba": "this / Numba",
     }  # fmt: skip
-    return f"""## Cost of a step of a neural policy
-
-One step moves a sample by ten gradient steps of the inner problem, then steps the parameters and the multiplier.
+    return f"""One step moves a sample by ten gradient steps of the inner problem, then steps the parameters and the multiplier.
 The Numba program has its derivatives written out by hand for this one network; the PyTorch program is the usual
 eager loop, on one thread, in an environment of its own.
 
@@ -179,9 +163,7 @@ eager loop, on one thread, in an environment of its own.
 def cores_section():
     rows = read_csv("cores")
     heads = {"cores": "cores", "seconds": "seconds", "times_one_core": "times one core"}
-    return f"""## Cores
-
-{int(rows[0]["problems"]):,} problems of 100 rows and 20 columns by `solve_many`, each to a certified gap of 1 %. What is left on many
+    return f"""{int(rows[0]["problems"]):,} problems of 100 rows and 20 columns by `solve_many`, each to a certified gap of 1 %. What is left on many
 cores is Python: a problem is read and its answer put together one at a time.
 
 {table(rows, heads)}
@@ -195,9 +177,7 @@ def device_section():
         "what": f"on one {rows[0]['device']}", "first_seconds": "first run, s", "seconds": "then, s",
         "ratio_to_one": "ratio to one policy", "check": "",
     }  # fmt: skip
-    return f"""## On a GPU
-
-Affine problems, each to a certified gap of 1 %, by `solve_many` on the host's cores and with `engine="batch"` on the
+    return f"""Affine problems, each to a certified gap of 1 %, by `solve_many` on the host's cores and with `engine="batch"` on the
 GPU; and neural policies trained side by side, their data on the device. Times after the first run, which compiles.
 
 {table(rows, heads)}
@@ -225,9 +205,7 @@ def peers_section():
     sizes_of = {
         "library": "", "version": "version", "install_mb": "MB installed", "import_seconds": "import, s",
     }  # fmt: skip
-    return f"""## Beside other libraries
-
-The same newsvendor instances (`synthetic`, 100 contexts, noise variance 1, b = 1, h = 0.2, three repetitions)
+    return f"""The same newsvendor instances (`synthetic`, 100 contexts, noise variance 1, b = 1, h = 0.2, three repetitions)
 through other libraries, each in an environment of its own, one thread each. Everyone gets columns divided by
 their standard deviations, so that a radius means the same. "Best of 4 radii in hindsight" looks at the test
 rows, which nobody can do: it says what a library could reach if its radius were the best of those four. Ours
@@ -273,9 +251,7 @@ def beside_section():
         f"**{name[0].upper()}{name[1:]}**\n\n{table([row for row in rows if row['panel'] == name], shown)}"
         for name in names
     )
-    return f"""## Beside statsforecast
-
-Orders for the next 28 days, a unit short costing five times one left over. A forecast of statsforecast
+    return f"""Orders for the next 28 days, a unit short costing five times one left over. A forecast of statsforecast
 {rows[0]["statsforecast"]} becomes an order by a quantile of its own errors in the past, or as the end of its own interval.
 `AutoETS` sees past sales alone; `AutoARIMA` has the contexts as regressors (weekdays, the logarithm of the price) and,
 being slow, at most a hundred series. `fit_many`, with everything on automatic, has the contexts and no past sales.
@@ -299,9 +275,7 @@ def scaling_section():
     shutil.copy(RESULTS / "scaling.png", DOCS / "images")
     rows, memory = read_csv("panel_series"), read_csv("panel_memory")[0]
     shown = {"way": "", "series": "series", "processor_s": "processor s", "ms_each": "ms each"}
-    return f"""## Many series
-
-![Series against time, cores against time, rows against memory](images/scaling.png)
+    return f"""![Series against time, cores against time, rows against memory](images/scaling.png)
 
 Time grows with the number of series and no faster. Series of {rows[0]["rows"]} rows and {rows[0]["columns"]} columns, in one process:
 
@@ -314,17 +288,51 @@ kept in a folder, take {memory["driver_fit_mb"]} MB of the driver at most ({memo
 {stamp(rows)} `python -m benchmarks.scaling`."""
 
 
+SECTIONS = {
+    "Time to a 1 % gap": time_section,
+    "How close to the optimum": gap_section,
+    "Cost of a step": step_section,
+    "Cost of a step of a neural policy": neural_section,
+    "Cores": cores_section,
+    "On a GPU": device_section,
+    "Many series": scaling_section,
+    "Beside statsforecast": beside_section,
+    "Fitting with everything on automatic": fit_section,
+    "Learning while deciding": online_section,
+    "Beside other libraries": peers_section,
+    "Starting up": startup_section,
+    "Comparing all methods on 100,000 rows": compare_section,
+}
+
+
+def former_sections():
+    """The text below each heading of the page as it is."""
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    parts = (part.partition("\n\n") for part in text.split("\n## ")[1:])
+    return {heading: body.rstrip("\n") for heading, _, body in parts}
+
+
+def written(heading, section, former):
+    """The text below a heading: as its results say, or as it was where they are older than the script."""
+    try:
+        return section()
+    except KeyError as missing:
+        print(
+            f"'{heading}' stays as it was: its results have no column {missing}. Run its script first."
+        )
+        return former[heading]
+
+
 def main():
+    former = former_sections()
     parts = [
-        time_section(), gap_section(), step_section(), neural_section(), cores_section(), device_section(),
-        scaling_section(), beside_section(), fit_section(), online_section(), peers_section(), startup_section(),
-        compare_section(),
-    ]  # fmt: skip
+        f"## {heading}\n\n{written(heading, section, former)}" for heading, section in SECTIONS.items()
+    ]
     text = (
         "# Benchmarks\n\nEvery figure comes from a script in `benchmarks/` and its committed result; "
     )
     text += "`make bench` runs them all.\nThis page is written by `python -m benchmarks.page`.\n\n"
-    (DOCS / "benchmarks.md").write_text(text + "\n\n".join(parts) + "\n")
+    (DOCS / "benchmarks.md").write_text(text + "\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"wrote {DOCS / 'benchmarks.md'}")
 
 
