@@ -25,7 +25,7 @@ def write_csv(name, rows):
     """Write rows (dicts with equal keys) to results/NAME.csv, with the machine and the date."""
     path = RESULTS / f"{name}.csv"
     stamp = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=[*rows[0], *stamp])
         writer.writeheader()
         writer.writerows({**row, **stamp} for row in rows)
@@ -37,5 +37,5 @@ def read_csv(name):
     path = RESULTS / f"{name}.csv"
     if not path.exists():
         return []
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
