@@ -333,3 +333,10 @@ def test_a_long_object_is_named_by_its_type():
         InvalidTypeError, match="^nominal must be a nominal, got an object of type tuple.$"
     ):
         check_instance("nominal", (np.arange(200),), str, "a nominal")
+
+
+def test_masked_entries_are_refused_and_not_read_below_their_mask():
+    masked = np.ma.array([[1.0, 999.0], [2.0, 3.0]], mask=[[False, True], [False, False]])
+    with pytest.raises(InvalidInputError, match=r"X must have no masked entries, got 1 of 4: leave"):
+        context_matrix("X", masked)
+    assert context_matrix("X", np.ma.array([[1.0]], mask=False)).tolist() == [[1.0]]

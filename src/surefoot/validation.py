@@ -90,12 +90,26 @@ def check_instance(name: str, value: Any, kind: Any, example: str) -> None:
         raise InvalidTypeError(f"{name} must be {example}, got {got}.")
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse masked entries: NumPy would read the numbers below the mask.
+
+    >>> refuse_masked("y", np.ma.array([1.0, 2.0], mask=[False, False]))
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        masked = int(np.ma.getmaskarray(values).sum())
+        raise InvalidInputError(
+            f"{name} must have no masked entries, got {masked} of {values.size}: leave their rows out "
+            "(PreparedPolicy takes gaps in contexts)."
+        )
+
+
 def real_array(name: str, values: ArrayLike) -> FloatArray:
     """Return ``values`` as a float64 array of any shape, in a copy; NaN and infinity may stay.
 
     >>> real_array("lower", [1, -math.inf])
     array([  1., -inf])
     """
+    refuse_masked(name, values)
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
-from surefoot import RobustNewsvendor
+from surefoot import PreparedPolicy, RobustNewsvendor
+from surefoot.baselines import SAA
 from surefoot.estimators.inputs import check_contexts, check_pairs, time_order
 from surefoot.exceptions import InvalidInputError
 
@@ -410,3 +411,26 @@ def test_time_that_is_none_is_refused(time, message):
 def test_time_has_a_value_for_each_row(data):
     with pytest.raises(InvalidInputError, match="time must have a value for each row, got 3"):
         RobustNewsvendor().fit(data.X, data.y, time=[1, 2, 3])
+
+
+@pytest.mark.parametrize("maker", [model, SAA, lambda: PreparedPolicy(model())])
+def test_outcomes_left_out_are_asked_for(data, maker):
+    for given in ((data.X,), (data.X, None)):
+        with pytest.raises(
+            InvalidInputError, match=r"y must be the outcomes, one for each row of X, as"
+        ):
+            maker().fit(*given)
+
+
+def test_masked_entries_are_refused_by_what_they_are(data, fitted):
+    X = np.ma.array(data.X, mask=data.X > 0.5)
+    y = np.ma.array(data.y, mask=data.y > data.y[0])
+    weights = np.ma.array(np.ones(len(data.y)), mask=y.mask)
+    cases = {"X": (X, data.y), "y": (data.X, y), "sample_weight": (data.X, data.y, weights)}
+    for name, given in cases.items():
+        with pytest.raises(InvalidInputError, match=f"{name} must have no masked entries, got"):
+            model().fit(*given)
+    with pytest.raises(InvalidInputError, match="X must have no masked entries"):
+        fitted.predict(X)
+    with pytest.raises(InvalidInputError, match="time must have no masked entries"):
+        model(radius="auto").fit(data.X, data.y, time=np.ma.array(np.arange(len(data.y)), mask=y.mask))

@@ -429,6 +429,15 @@ def test_a_constant_column_warns_and_gives_the_right_answer(data):
     assert not model.movable_[1]
 
 
+def test_a_column_that_varies_too_little_beside_its_size_is_said_to_count_as_constant(data):
+    X = data.X.copy()
+    X[:, 2] = 1e12 + 0.5 * X[:, 2] / X[:, 2].std()
+    with pytest.warns(
+        DataWarning, match=r"vary by less than 1e-12 of their size count as constant \(2\)"
+    ):
+        RobustNewsvendor(radius=0.1).fit(X, data.y)
+
+
 def test_the_warning_of_constant_columns_names_them(data):
     frame = pd.DataFrame(data.X, columns=list("abcde")).assign(open=1.0, closed=-2.0)
     with pytest.warns(DataWarning, match=r"Constant columns in X \('open', 'closed'\): they"):

@@ -11,6 +11,8 @@ import pytest
 from joblib import parallel_config
 
 from surefoot import fit_many
+from surefoot.comparison import RollingWindow
+from surefoot.exceptions import InvalidInputError
 from surefoot.panels import panel_fit, sources
 
 from .conftest import panel
@@ -95,3 +97,14 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(
     ]
     frame = panel(shops=("east", "north", "south"), products=(1, 2))
     np.testing.assert_array_equal(table.decide(frame), alone.decide(frame))
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+def test_a_number_of_workers_that_is_none_is_refused(quick, n_jobs):
+    rows = panel(shops=("north",), products=(1,))
+    expected = rf"n_jobs must be a number of workers \(1, 2, \.\.\.\), -1 for all cores, or None, got {n_jobs!r}"
+    with pytest.raises(InvalidInputError, match=expected):
+        fit_many(rows, BY, "sales", model=quick, n_jobs=n_jobs)
+    table = fit_many(rows, BY, "sales", model=quick, time="date")
+    with pytest.raises(InvalidInputError, match=expected):
+        table.evaluate(rows, RollingWindow(20, 5), n_jobs=n_jobs)

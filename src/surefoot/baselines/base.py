@@ -57,7 +57,7 @@ class Baseline(DecisionMaker):
         return hasattr(self, "_ready")
 
     @recorded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a policy from past pairs.
 
         Parameters

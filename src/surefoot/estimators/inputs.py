@@ -11,11 +11,12 @@ from sklearn.utils.validation import validate_data
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_finite
+from surefoot.validation import check_finite, refuse_masked
 
 
 def check_contexts(estimator: BaseEstimator, X: Any, *, reset: bool) -> FloatArray:
     """Return contexts as a float64 matrix; with ``reset`` remember their columns, else compare."""
+    refuse_masked("X", X)
     _refuse_text(X)
     _refuse_gaps(X)
     X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=1)
@@ -26,9 +27,10 @@ def check_pairs(
     estimator: BaseEstimator, X: Any, y: Any, *, reset: bool, min_rows: int = 1
 ) -> tuple[FloatArray, FloatArray]:
     """Return contexts and outcomes as float64 arrays with matching rows."""
+    refuse_masked("X", X)
     _refuse_text(X)
     _refuse_gaps(X)
-    _refuse_unusable_outcomes(y)
+    _refuse_unusable_outcomes(estimator, y)
     y_given = y
     X, y = validate_data(
         estimator, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True,
@@ -96,6 +98,7 @@ def time_order(time: Any, X: Any) -> IntArray | None:
         time = index
     if type(time).__name__ == "PeriodIndex":
         time = time.to_timestamp()
+    refuse_masked("time", time)
     values = np.asarray(time)
     if values.dtype.kind == "O" and values.size:  # dates of Python
         with contextlib.suppress(ValueError, TypeError):
@@ -170,9 +173,14 @@ def _holds_numbers(column: Any) -> bool:
     return all(isinstance(value, int | float | np.number) for value in column)
 
 
-def _refuse_unusable_outcomes(y: Any) -> None:
+def _refuse_unusable_outcomes(estimator: BaseEstimator, y: Any) -> None:
     if y is None:
-        return  # scikit-learn has its own sentence for a missing y
+        # Its first half is scikit-learn's, by which its own checks know the refusal.
+        raise InvalidInputError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: y must be "
+            "the outcomes, one for each row of X, as in fit(X, y)."
+        )
+    refuse_masked("y", y)
     array = _as_array("y", y)
     found = _not_numbers(array)
     if found is not None:

@@ -45,8 +45,9 @@ from surefoot.forecasts import Question, Suspect, confident_radius
 from surefoot.nominals import Empirical, Nominal, RowBatches
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
+from surefoot.problem.columns import CONSTANT_COLUMN
 from surefoot.solvers import default_solver
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 # A radius that all ambiguity sets can have, to see whether a solver fits.
 TRIAL_RADIUS = 0.5
@@ -256,15 +257,26 @@ class RobustEstimator(FittedPolicy):
             return
         X, weights = nominal.contexts, nominal.weights
         columns = np.flatnonzero((column_spread(X, weights) == 0.0) & (X != 0.0).any(axis=0))
-        if len(columns):
-            names = self._names
-            shown = [repr(str(names[j])) if names is not None else str(j) for j in columns[:5]]
-            more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        varied = np.ptp(X[:, columns], axis=0) > 0.0
+        if not varied.all():
             warn_user(
-                f"Constant columns in X ({', '.join(shown)}{more}): they have no standard deviation "
-                "to measure a move in, so the adversary leaves them alone.",
+                f"Constant columns in X ({self._listed(columns[~varied])}): they have no standard "
+                "deviation to measure a move in, so the adversary leaves them alone.",
                 DataWarning,
             )
+        if varied.any():
+            warn_user(
+                f"Columns in X that vary by less than {CONSTANT_COLUMN:g} of their size count as "
+                f"constant ({self._listed(columns[varied])}), and the adversary leaves them alone: if "
+                "that is more than rounding, subtract a number of their size first.",
+                DataWarning,
+            )
+
+    def _listed(self, columns: IntArray) -> str:
+        """Return some columns by their names or positions, the first five of many."""
+        names = self._names
+        shown = [repr(str(names[j])) if names is not None else str(j) for j in columns[:5]]
+        return ", ".join(shown) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
 
     # --- learning on ------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from surefoot.panels.frames import make_of
 from surefoot.panels.policy_table import PolicyTable
 from surefoot.panels.pooling import check_scales, learn_together
 from surefoot.panels.records import BORROWED, FAILED, SeriesRecord, read_part, write_part
-from surefoot.panels.running import PanelProgress, Watch, run_tasks
+from surefoot.panels.running import PanelProgress, Watch, check_workers, run_tasks
 from surefoot.panels.sources import Task, named_columns, source_of
 from surefoot.validation import check_flag, check_instance, check_integer
 
@@ -74,7 +74,8 @@ def fit_many(
         is missing: a finished series with the same rows and settings is never fitted again. Models
         then stay in the folder and are read when they are needed.
     n_jobs
-        Workers, as joblib counts them; None is what ``joblib.parallel_config`` says, else one.
+        Workers, as joblib counts them: -1 is all cores; None is what ``joblib.parallel_config`` says,
+        else one.
     task_size
         Series that a worker fits at a time.
     random_state
@@ -96,6 +97,7 @@ def fit_many(
     (2,)
     """
     settings, source = _settings(data, by, outcome, cost, model, time, contexts, random_state)
+    n_jobs = check_workers(n_jobs)
     if check_flag("borrow", borrow):
         check_scales(settings)
     tasks = source.tasks(settings.columns, check_integer("task_size", task_size, at_least=1))

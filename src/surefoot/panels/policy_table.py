@@ -36,7 +36,7 @@ from surefoot.panels.records import (
     read_part,
     saving_words,
 )
-from surefoot.panels.running import PanelProgress, Watch, duration, run_tasks
+from surefoot.panels.running import PanelProgress, Watch, check_workers, duration, run_tasks
 from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
 from surefoot.panels.sources import Task, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
@@ -286,6 +286,7 @@ class PolicyTable:
         order of each window, the share saved, and the reason where a series cannot be judged.
         """
         check_instance("window", window, RollingWindow, "RollingWindow(train=60, test=10)")
+        n_jobs = check_workers(n_jobs)
         if self.pooled is not None:
             raise UnsupportedProblemError(
                 "evaluate judges series on their own, got a table that borrows: fit on older rows and "

@@ -1,6 +1,7 @@
 """Run tasks on joblib's backend of the moment, and survive workers that die."""
 
 import importlib
+import numbers
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,8 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from surefoot.exceptions import InvalidInputError
 
 # A worker that was killed takes its task with it; the others' tasks are done again at most so often.
 ATTEMPTS = 3
@@ -81,6 +84,23 @@ def _to_stderr(progress: PanelProgress) -> None:
     elif ended:
         sys.stderr.write(f"{progress}\n")
     sys.stderr.flush()
+
+
+def check_workers(n_jobs: Any) -> int | None:
+    """Return a number of workers as joblib counts them, or refuse it.
+
+    >>> check_workers(-1)
+    -1
+    """
+    if n_jobs is None:
+        return None
+    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+    if not whole or n_jobs == 0:
+        raise InvalidInputError(
+            "n_jobs must be a number of workers (1, 2, ...), -1 for all cores, or None, "
+            f"got {n_jobs!r}."
+        )
+    return int(n_jobs)
 
 
 def run_tasks(

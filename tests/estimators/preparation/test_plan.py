@@ -8,8 +8,8 @@ from sklearn.compose import ColumnTransformer
 
 from surefoot.estimators.preparation import Table
 from surefoot.estimators.preparation.blocks import assemble
-from surefoot.estimators.preparation.plan import identifiers, learn_plan
-from surefoot.exceptions import InvalidInputError
+from surefoot.estimators.preparation.plan import identifiers, learn_plan, warn_of_oddities
+from surefoot.exceptions import DataWarning, InvalidInputError
 
 
 def learned(columns, *, masses=None, categories=(), scale=True, min_rows=1):
@@ -167,3 +167,14 @@ def test_a_column_transformer_is_underneath():
     transformer = assemble(*plan.blocks())
     assert isinstance(transformer, ColumnTransformer)
     assert [name for name, *_ in transformer.transformers_] == ["numbers", "categories"]
+
+
+def test_numbers_that_vary_too_little_beside_their_size_are_named_as_such():
+    numbers = 1e12 + np.random.default_rng(0).normal(size=40)
+    plan = learned({"stamp": numbers, "always": [7.0] * 40}, min_rows=5)
+    assert identifiers(plan, 40) == ()
+    with pytest.warns(DataWarning) as caught:
+        warn_of_oddities(plan, 40)
+    told = str(caught[0].message)
+    assert "Columns that hardly varied are left out: 'stamp', 'always'." in told
+    assert "vary by less than 1e-12 of their size count as constant ('stamp'): if" in told

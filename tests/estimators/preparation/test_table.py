@@ -117,3 +117,20 @@ def test_sparse_data_are_refused_with_advice():
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(InvalidInputError, match=r"one length, got \[1, 2\]"):
         Table.of({"a": [1.0], "b": [1.0, 2.0]})
+
+
+def test_masked_entries_are_gaps():
+    hidden = [False, True, False]
+    table = read_table(
+        np.ma.array([[1, 2], [999, 3], [4, 5]], mask=[[False] * 2, [True, False], [False] * 2])
+    )
+    np.testing.assert_array_equal(table.columns[0].values, [1.0, np.nan, 4.0])
+    days = np.array(["2024-01-01", "1999-09-09", "2024-01-03"], "datetime64[D]")
+    columns = {
+        "shop": np.ma.array(["a", "hidden", "b"], mask=hidden),
+        "day": np.ma.array(days, mask=hidden),
+    }
+    shop, day = Table.of(columns).columns
+    assert (shop.kind, shop.values.tolist()) == ("category", ["a", None, "b"])
+    assert day.kind == "date"
+    assert day.gaps.tolist() == hidden

@@ -11,7 +11,7 @@ from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.io import register
-from surefoot.problem import column_spread
+from surefoot.problem.columns import CONSTANT_COLUMN, column_spread
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_choice, check_instance, check_integer, check_number
 
@@ -233,7 +233,8 @@ def column_position(table: Table, entry: Any, option: str) -> int:
 def identifiers(plan: Plan, rows: int) -> tuple[str, ...]:
     """Return the categories that have a level of their own for most rows."""
     limit = max(IDENTIFIER_LEVELS, IDENTIFIER_SHARE * rows)
-    parts = plan.categories + plan.constant
+    named = set(_rounded_away(plan))  # numbers, of which another sentence speaks
+    parts = [part for part in plan.categories + plan.constant if part.name not in named]
     return tuple(part.name for part in parts if len(part.levels) + len(part.rare) > limit)
 
 
@@ -252,6 +253,15 @@ def _whole_parts(
             j, divisor = numbers[k], float(spread) if scale else 1.0
             parts[j] = NumberPart(j, table.columns[j].name, float(fill), divisor, gaps=False)
     return parts
+
+
+def _rounded_away(plan: Plan) -> tuple[str, ...]:
+    """Return numbers that do vary, but so little beside their size that they count as constant."""
+    return tuple(
+        part.name
+        for part in plan.constant
+        if plan.kinds[part.column] == NUMBER and len({*part.levels, *part.rare} - {MISSING}) > 1
+    )
 
 
 def _number_part(
@@ -337,6 +347,13 @@ def warn_of_oddities(plan: Plan, rows: int) -> None:
         names = ", ".join(repr(part.name) for part in plan.constant)
         rest = "" if plan.names else " None is left: decisions are constant."
         sentences.append(f"Columns that hardly varied are left out: {names}.{rest}")
+    rounded = _rounded_away(plan)
+    if rounded:
+        sentences.append(
+            f"Numbers that vary by less than {CONSTANT_COLUMN:g} of their size count as constant "
+            f"({', '.join(map(repr, rounded))}): if that is more than rounding, subtract a number of "
+            "their size first."
+        )
     found = identifiers(plan, rows)
     if found:
         sentences.append(

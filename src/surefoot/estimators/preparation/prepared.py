@@ -141,7 +141,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         time: Any = None,
         *,

@@ -118,6 +118,7 @@ def read_table(X: Any) -> Table:
         return _read_frame(X, list(labels))
     if sparse.issparse(X):
         raise InvalidTypeError("X must be dense, got sparse data: call X.toarray() first.")
+    X = _unmasked(X)
     try:
         array = np.asarray(X)
         if array.ndim == 2 and array.dtype.kind == "U":
@@ -167,9 +168,19 @@ def _one_length(columns: Iterable[Column]) -> int:
     return sizes.pop()
 
 
+def _unmasked(values: Any) -> Any:
+    """Return a masked array as one with gaps; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return values
+    numeric = values.dtype.kind in "iuf"
+    found = values.data.astype(np.float64 if numeric else object)
+    found[np.ma.getmaskarray(values)] = np.nan if numeric else None
+    return found
+
+
 def _column(name: str, values: Any, *, declared: bool) -> Column:
     """Return a clean column; ``declared`` says that the frame calls it a category."""
-    array = np.asarray(values)
+    array = np.asarray(_unmasked(values))
     kind = array.dtype.kind
     if declared or kind in "bUST":
         return Column(name, CATEGORY, _objects([_text_or_gap(name, value) for value in array]))
