@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "download_all_examples": False,
     "min_reported_time": 5,
+    "thumbnail_size": (640, 300),
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
