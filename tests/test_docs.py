@@ -66,3 +66,9 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in link.findall(page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_how_to_page_has_a_picture():
+    shown = re.compile(r"!\[|savefig\(|\.picture\(\"")
+    for page in (ROOT / "docs" / "howto").glob("*.md"):
+        assert page.name == "index.md" or shown.search(page.read_text()), page.name
