@@ -97,3 +97,24 @@ def test_the_seed_settles_the_forest():
     np.testing.assert_array_equal(one, two)
     assert (first(FRESH) != other(FRESH)).any()
     assert (one != three).any()
+
+
+class Unloaded:
+    """A kernel that is not loaded yet, and must not be."""
+
+    signatures = ()
+
+    def __call__(self, *_):
+        raise AssertionError("a kernel was loaded")
+
+
+def test_few_ways_need_no_kernel(grown, monkeypatch):
+    trees = grown[1].trees
+    compiled, told = trees.leaves(FRESH), trees(FRESH)
+    monkeypatch.setattr(trees_module, "walk", Unloaded())
+    np.testing.assert_array_equal(trees.leaves(FRESH), compiled)
+    np.testing.assert_array_equal(trees(FRESH), told)
+    assert trees.leaves(FRESH[:0]).shape == (0, len(trees.roots))
+    monkeypatch.setattr(trees_module, "FEW_WAYS", 10)
+    with pytest.raises(AssertionError, match="a kernel was loaded"):
+        trees.leaves(FRESH)

@@ -21,6 +21,8 @@ COLUMN_SHARE, MOST_COLUMNS = 1 / 3, 60  # asked at each split
 MOST_ROWS_OF_A_TREE = 2_000
 # Rows are sent through all trees at once, in pieces of this many.
 PIECE = 4096
+# So many ways through trees are walked by NumPy sooner than a process loads its first kernel.
+FEW_WAYS = 100_000
 
 
 @register
@@ -71,8 +73,24 @@ class Trees:
 
     def leaves(self, contexts: FloatArray) -> IntArray:
         """Return the node that each row ends at in each tree, shape (rows, trees)."""
+        loaded = getattr(walk, "signatures", True)  # plain functions, where Numba is switched off
+        if not loaded and len(contexts) * len(self.roots) <= FEW_WAYS:
+            return self._leaves_by_level(contexts)
         table = self.feature, self.threshold, self.below, self.above, self.roots
         return np.asarray(walk(np.ascontiguousarray(contexts, dtype=float), *table))
+
+    def _leaves_by_level(self, contexts: FloatArray) -> IntArray:
+        """Return the same as the kernel, all ways one level down at a time.
+
+        A process that only decides, as ``surefoot decide``, then loads no kernel: that takes half a
+        second.
+        """
+        nodes = np.tile(self.roots, (len(contexts), 1))
+        rows = np.arange(len(contexts))[:, None]
+        while (self.below[nodes] != nodes).any():
+            low = contexts[rows, self.feature[nodes]] <= self.threshold[nodes]
+            nodes = np.where(low, self.below[nodes], self.above[nodes])
+        return nodes
 
     def scaled(self, share: float) -> "Trees":
         """Return the trees with every value multiplied."""
