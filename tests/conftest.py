@@ -4,6 +4,7 @@ import gc
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -50,7 +51,15 @@ def pytest_make_collect_report(collector: pytest.Collector) -> object:
     missing = EXTRA.search(str(report.longrepr)) if WITHOUT_EXTRAS and report.failed else None
     if missing:
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, missing[0])
+        _forget_half_imported(str(collector.path))
     return report
+
+
+def _forget_half_imported(path: str) -> None:
+    """Drop what pytest leaves of a file that it could not import: another would find names missing."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == path:
+            del sys.modules[name]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,8 +4,12 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from surefoot.cli.main import main
 
+pytest.importorskip("typer")
+pytest.importorskip("polars")
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "command-line.md"
 BLOCK = re.compile(r"^```console\n\$ surefoot (.*)\n((?:.*\n)*?)^```", re.MULTILINE)
 # Figures of a fit may change with the method; what was read, and the words, may not.

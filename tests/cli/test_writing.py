@@ -33,6 +33,8 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, number, kind, m
 
 
 def test_a_full_disk_under_a_command_is_no_mistake_of_the_user(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("typer")
+
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 

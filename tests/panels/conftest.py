@@ -1,7 +1,6 @@
 """A small panel that tests share: two shops, four products, some of them odd."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from surefoot import RobustNewsvendor
@@ -9,6 +8,7 @@ from surefoot import RobustNewsvendor
 
 def panel(rows=30, shops=("north", "south"), products=(1, 2, 10), seed=0):
     """Sales with a price, a promotion and a date; rows of all series mixed."""
+    pd = pytest.importorskip("pandas")  # not at the top: without extras, other tests are to be found
     rng = np.random.default_rng(seed)
     frames = []
     for shop in shops:

@@ -1,7 +1,6 @@
 """Small models and their reports, computed once."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from surefoot import Folds, PreparedPolicy, RobustNewsvendor
@@ -31,6 +30,7 @@ def linear_facts(linear, data):
 @pytest.fixture(scope="session")
 def evil():
     """A table whose names are traps, with an error in a context and in an outcome."""
+    pd = pytest.importorskip("pandas")  # not at the top: without extras, other tests are to be found
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
