@@ -326,6 +326,32 @@ def test_prices_that_cannot_be_say_why(given, message):
         Economics(**given).costs()
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"backorder": 1500.0, "holding": 10.0}, "short costs 150 times as much as one left over: orders are to cover 99.34 %"),
+        ({"backorder": 1.0, "holding": 99999.0}, "left over costs 1e+05 times as much as one short: orders are to cover 0.0010 %"),
+        ({"price": 2500.0, "cost": 10.0}, "is a decimal sign missing in --price or --cost?"),
+        ({"backorder": 1e300, "holding": 1e-300}, "short costs inf times"),
+        ({"backorder": 15.0, "holding": 10.0}, None),
+        ({"backorder": 99.0, "holding": 1.0}, None),
+    ],
+)  # fmt: skip
+def test_costs_far_apart_are_doubted(given, message):
+    doubt = Economics(**given).doubt()
+    assert doubt is None if message is None else message in doubt
+
+
+def test_doubt_is_a_note(past, folder, tmp_path, capsys):
+    costs = ["--backorder", "1500", "--holding", "10"]
+    asked = ["fit", str(past), "--outcome", "Absatz", *costs, "--radius", "0.1", "--json"]
+    assert main([*asked, "-o", str(folder / "doubt.surefoot")]) == 0
+    assert any("orders are to cover 99.34 %" in n for n in json.loads(capsys.readouterr().out)["notes"])
+    (tmp_path / "s.jsonl").write_text('{"heat": 1, "sold": 2}\n')
+    assert main(["learn", str(tmp_path / "s.jsonl"), "--outcome", "sold", *costs]) == 0
+    assert "surefoot: A unit short costs 150 times" in capsys.readouterr().err
+
+
 def test_effects_are_zero_where_a_column_does_not_matter():
     class Policy:
         def predict(self, X):

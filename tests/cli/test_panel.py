@@ -9,6 +9,7 @@ import pytest
 
 from surefoot import PolicyTable, RobustNewsvendor, fit_many
 from surefoot.cli.main import main
+from surefoot.exceptions import DataWarning
 
 pytest.importorskip("pyarrow")
 COSTS = ["--backorder", "3", "--holding", "1", "--radius", "0.1"]
@@ -72,6 +73,47 @@ def test_fit_names_series_without_a_policy(folder, tmp_path, capsys):
     assert "east, 01 has no policy" in told.err
     assert "5 series (1 failed) in " in told.err
     assert "a.parquet: 4 policies, one for each shop and product." in told.out
+
+
+@pytest.mark.parametrize("column", ["sold", "day"])
+def test_a_gap_costs_its_series_alone(folder, tmp_path, capsys, column):
+    days = np.tile(np.datetime64("2024-01-01") + np.arange(30), 4)
+    past = pl.read_csv(folder / "past.csv", schema_overrides={"product": pl.String})[:-1]
+    past = past.with_columns(day=days)
+    gap = pl.int_range(len(past)) == 40
+    past.with_columns(pl.when(~gap).then(pl.col(column))).write_csv(tmp_path / "gap.csv")
+    asked = ["fit", str(tmp_path / "gap.csv"), "--outcome", "sold", "--by", "shop", "--by", "product"]
+    out = tmp_path / "a.parquet"
+    assert main([*asked, "--time", "day", *COSTS, "-o", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["series"], found["fitted"]) == (4, 3)
+    assert list(found["failed"]) == ["north, 02"]
+    assert "1 of 30 rows" in found["failed"]["north, 02"]
+    with pytest.warns(DataWarning, match="north / 02: the series was not fitted"):
+        decided = PolicyTable.load(out).decide(past)
+    whole = fit_many(
+        past, ["shop", "product"], "sold", time="day", model=RobustNewsvendor(3.0, 1.0, radius=0.1)
+    ).decide(past)
+    np.testing.assert_array_equal(decided[np.isfinite(decided)], np.delete(whole, range(30, 60)))
+
+
+def test_evaluate_leaves_out_a_series_with_a_gap(folder, model, tmp_path, capsys):
+    past = pl.read_csv(folder / "past.csv", schema_overrides={"product": pl.String})
+    gap = pl.int_range(len(past)) == 40
+    past.with_columns(pl.when(~gap).then(pl.col("sold"))).write_csv(tmp_path / "gap.csv")
+    assert main(["evaluate", str(model), str(tmp_path / "gap.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["series"] == 3
+    assert any("north / 02" in note and "1 of 30 rows" in note for note in found["notes"])
+
+
+def test_workers_change_nothing(folder, model, tmp_path):
+    out = tmp_path / "a.parquet"
+    assert main(fit_command(folder, out, "--jobs", "2")) == 0
+    new = pl.read_csv(folder / "new.csv", schema_overrides={"product": pl.String})[:2]
+    np.testing.assert_array_equal(
+        PolicyTable.load(out).decide(new), PolicyTable.load(model).decide(new)
+    )
 
 
 def test_fit_says_in_one_line_what_policies_save(folder, tmp_path, capsys):
@@ -144,6 +186,8 @@ def test_keys_are_trimmed_in_parquet_as_in_csv(folder, model, tmp_path, capsys):
         (["--by", "shop", "--by", "shop", "-o", "a.parquet"], "--by must name each column once"),
         (["--by", "sold", "-o", "a.parquet"], "--by must name another column than --outcome"),
         (["--by", "shop", "-o", "a.parquet", "--report", "a.html"], "--report must be left out beside"),
+        (["--by", "shop", "-o", "a.parquet", "--jobs", "0"], "--jobs must be a number of workers (1, 2, ..."),
+        (["-o", "a.surefoot", "--jobs", "2"], "--jobs must come with --by, got 2 alone"),
         (["--by", "price", "-o", "a.parquet"], "of which none can: A series must have at least 2 rows"),
     ],
 )  # fmt: skip

@@ -143,3 +143,16 @@ def test_what_holds_for_every_line_is_said_once(fitted, tmp_path, capsys):
     told = capsys.readouterr().err
     assert told.count("west") == 1
     assert "DataWarning" not in told
+
+
+def test_columns_that_a_line_lacks_are_named_once(tmp_path, capsys):
+    rows = sales(60)
+    model = RobustNewsvendor(3.0, 1.0, radius=0.1)
+    X = rows.select("heat", rain=pl.col("heat").shuffle(seed=0))
+    model.fit(X, rows["sold"].to_numpy()).save(tmp_path / "plain.surefoot")
+    lines = [{"heat": 21}, {"heat": 25}, {"heat": 20, "rain": 19}]
+    (tmp_path / "ask.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert learn(tmp_path / "ask.jsonl", tmp_path / "plain.surefoot") == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 3
+    assert told.err.count("A line has no value for 'rain', from which the model was learned") == 1

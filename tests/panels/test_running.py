@@ -102,7 +102,9 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
 def test_a_number_of_workers_that_is_none_is_refused(quick, n_jobs):
     rows = panel(shops=("north",), products=(1,))
-    expected = rf"n_jobs must be a number of workers \(1, 2, \.\.\.\), -1 for all cores, or None, got {n_jobs!r}"
+    expected = (
+        rf"n_jobs must be a number of workers \(1, 2, \.\.\.\) or -1 for all cores, got {n_jobs!r}"
+    )
     with pytest.raises(InvalidInputError, match=expected):
         fit_many(rows, BY, "sales", model=quick, n_jobs=n_jobs)
     table = fit_many(rows, BY, "sales", model=quick, time="date")

@@ -85,3 +85,20 @@ def test_what_is_no_panel_is_refused(frame):
             InvalidInputError, match="'shop' must name a series in each row, got none in row 1"
         ):
             list(split_series(columns, PanelColumns(("shop",), "sales", None, ())))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.array(["2024-01-02", "NaT", "2024-01-01"], "datetime64[ns]"),
+        np.array([2.0, np.nan, 1.0]),
+        np.array([2, None, 1], dtype=object),
+    ],
+)
+def test_a_gap_in_time_is_the_fault_of_its_series(times):
+    columns = {"shop": np.array(["a"] * 3 + ["b"] * 3), "sales": np.arange(6.0), "x": np.arange(6.0)}
+    columns["day"] = np.concatenate([times, times[[2, 0, 0]]])
+    first, second = split_series(columns, PanelColumns(("shop",), "sales", "day", ("x",)))
+    with pytest.raises(InvalidInputError, match="time must be known in every row, got a gap in 1 of 3"):
+        first.table()
+    assert second.table().shape == (3, 1)

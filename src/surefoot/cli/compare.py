@@ -9,7 +9,7 @@ from typing import Any
 from surefoot.cli.economics import Economics
 from surefoot.cli.fit import read_for_outcome
 from surefoot.cli.options import Judging, Roles
-from surefoot.cli.screen import Screen, listed_columns, show_table
+from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.comparison import (
     Comparison,
     ComparisonProgress,
@@ -61,7 +61,7 @@ def run(
     if judging.window is not None and roles.time is None:
         _refuse_disorder(table)
     show_table(screen, table)
-    screen.say(economics.sentence())
+    show_economics(screen, economics)
     with screen.progress() as bar:
         found = compare(
             X, y, cost, list(methods) if methods else None, splits=splits, reference=reference,

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from surefoot.exceptions import InvalidInputError
 
+# From this ratio of costs on, all but one order in a hundred is to be enough (or too small): more often
+# a slip of the pen than a wish.
+DOUBTFUL_RATIO = 100.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Economics:
@@ -89,6 +93,28 @@ class Economics:
         return (
             f"A unit short costs {backorder:g} ({short}), a unit left over {holding:g} ({left}). "
             f"So an order should be enough in {share:.0f} of 100 cases."
+        )
+
+    def doubt(self) -> str | None:
+        """Return what costs that are far apart ask of orders, and what to look at; None for others.
+
+        >>> print(Economics(backorder=1500.0, holding=10.0).doubt())
+        A unit short costs 150 times as much as one left over: orders are to cover 99.34 % of cases. If
+        that is not meant, is a decimal sign missing in --backorder or --holding?
+        """
+        backorder, holding = self.costs()
+        ratio = max(backorder, holding) / min(backorder, holding)
+        if ratio < DOUBTFUL_RATIO:
+            return None
+        dear, cheap = ("short", "left over") if backorder > holding else ("left over", "short")
+        share = 100.0 * backorder / (backorder + holding)
+        # As many decimals as tell it from 0 and 100.
+        decimals = 1 + math.ceil(math.log10(min(ratio / DOUBTFUL_RATIO, 1e12)))
+        options = "--backorder or --holding" if self.price is None else "--price or --cost"
+        return (
+            f"A unit {dear} costs {ratio:.4g} times as much as one {cheap}: orders are to cover "
+            f"{share:.{decimals}f} % of cases. If that is not meant, is a decimal sign missing in "
+            f"{options}?"
         )
 
 

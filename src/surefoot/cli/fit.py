@@ -12,7 +12,7 @@ import polars as pl
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model, stated_of
 from surefoot.cli.options import Roles
-from surefoot.cli.screen import Screen, listed_columns, show_table
+from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
@@ -43,6 +43,7 @@ def run(
     seed: int = 0,
     reading: Reading,
     report: Path | None = None,
+    jobs: int | None = None,
     command: Sequence[str] = (),
     screen: Screen,
 ) -> None:
@@ -53,7 +54,7 @@ def run(
     # Not at the top: most fits are of one policy, and panels load much.
     panel = importlib.import_module("surefoot.cli.panel") if roles.by else None
     if panel is not None:
-        panel.check_by(roles.by, out, report)
+        panel.check_by(roles.by, out, report, jobs)
     check_target(out)
     refuse_inputs(out, [data])
     if report is not None:
@@ -61,8 +62,11 @@ def run(
         refuse_inputs(report, [data, out], "--report")
     table = read_for_outcome(data, roles, reading, screen)
     if panel is not None:
-        table.outcomes(roles.outcome)
-        panel.fit(table, out, roles=roles, economics=economics, radius=chosen, seed=seed, screen=screen)
+        table.numbers(roles.outcome)
+        panel.fit(
+            table, out, roles=roles, economics=economics, radius=chosen, seed=seed, jobs=jobs,
+            screen=screen,
+        )  # fmt: skip
         return
     X, y = table.split(roles.outcome)
     if len(table) < FEWEST_ROWS:
@@ -71,7 +75,7 @@ def run(
         )
     show_table(screen, table)
     screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
-    screen.say(economics.sentence())
+    show_economics(screen, economics)
     frozen = [name for name in X.columns if is_flag(X[name])]
     policy = PreparedPolicy(
         RobustNewsvendor(backorder, holding, radius=chosen, frozen=frozen, random_state=seed)
@@ -113,7 +117,8 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
     table = read_file(data, reading, known=known, ignore=roles.ignore)
     for sentence in far_values(table):
         screen.note(sentence)
-    return table if roles.time is None else in_order(table, roles.time, screen)
+    # Series are put in order one by one, so that a day that is missing costs one series alone.
+    return table if roles.time is None or roles.by else in_order(table, roles.time, screen)
 
 
 def in_order(table: TableFile, time: str, screen: Screen) -> TableFile:

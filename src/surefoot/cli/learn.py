@@ -12,7 +12,7 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.following import Answers, Checkpoint, Follower, quiet_broken_pipe
 from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.options import Learning, Stream
-from surefoot.cli.prepared_lines import PreparedLines
+from surefoot.cli.prepared_lines import GapsNamed, PreparedLines
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
@@ -84,6 +84,9 @@ def _drift(learning: Learning) -> Restart | Window | None:
 
 def _fresh(learning: Learning, economics: Economics, drift: Restart | Window | None) -> OnlinePolicy:
     """Return a policy that has learned nothing."""
+    doubt = economics.doubt()
+    if doubt is not None:
+        print(f"surefoot: {doubt}", file=sys.stderr)
     radius = _RADIUS if learning.radius is None else learning.radius
     decay = DecayingRadius() if learning.decay else None
     return OnlinePolicy(
@@ -114,7 +117,8 @@ def _from_model(
             f"--outcome must be {about.outcome!r}, as in {path}, got {fields.outcome!r}."
         )
     if not isinstance(model, PreparedPolicy):
-        return Session(OnlinePolicy.from_model(model, drift=drift)), fields
+        policy = OnlinePolicy.from_model(model, drift=drift)
+        return Session(policy, GapsNamed(model)), fields
     prepared = PreparedLines(model, needed_columns(model, about, path))
     policy = OnlinePolicy.from_model(model.model_, drift=drift)
     return Session(policy, prepared), prepared.fields(fields)

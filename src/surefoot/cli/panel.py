@@ -12,7 +12,7 @@ import polars as pl
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import needed_columns
 from surefoot.cli.options import Roles
-from surefoot.cli.screen import Screen, show_table
+from surefoot.cli.screen import Screen, show_economics, show_table
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import DataWarning, InvalidInputError
 from surefoot.io.table_columns import CATEGORY, NUMBER, FileColumn
@@ -21,12 +21,13 @@ from surefoot.io.writing import check_target
 from surefoot.panels import PolicyTable, fit_many
 from surefoot.panels.fitting import SeriesEvaluation
 from surefoot.panels.records import FAILED, FITTED, median_saving, saving_words
+from surefoot.panels.running import check_workers
 from surefoot.typing import FloatArray
 
 SUFFIXES = (".parquet",)
 # Series without a policy that are named with their reason.
 NAMED = 5
-# Series between two lines of progress: all are fitted here, so that small tasks cost nothing.
+# Series between two lines of progress; joblib itself joins tasks that are small for its workers.
 PROGRESS_SERIES = 1
 
 
@@ -38,9 +39,13 @@ def fit(
     economics: Economics,
     radius: float | str,
     seed: int,
+    jobs: int | None,
     screen: Screen,
 ) -> None:
-    """Fit one policy for each series, save them, and say what was done."""
+    """Fit one policy for each series, save them, and say what was done.
+
+    A series that cannot be fitted is named with its reason, and the others go on.
+    """
     backorder, holding = economics.costs()
     for name in roles.by:
         gaps = table.frame[name].is_null()
@@ -48,7 +53,7 @@ def fit(
             place = table.place(int(gaps.arg_max() or 0))
             raise InvalidInputError(f"--by must have a value in every row, got a gap in {place}.")
     show_table(screen, table)
-    screen.say(economics.sentence())
+    show_economics(screen, economics)
     dropped = [column.name for column in table.columns if column.kind == "ignored"]
     frame = table.frame.drop(dropped, strict=False)
     with warnings.catch_warnings():
@@ -56,7 +61,7 @@ def fit(
         policies = fit_many(
             frame, list(roles.by), roles.outcome, time=roles.time, random_state=seed,
             model=RobustNewsvendor(backorder, holding, radius=radius),
-            progress=not screen.as_json, task_size=PROGRESS_SERIES,
+            progress=not screen.as_json, task_size=PROGRESS_SERIES, n_jobs=jobs,
         )  # fmt: skip
     fitted = [record for record in policies.records if record.status == FITTED]
     if not fitted:
@@ -115,7 +120,7 @@ def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, sc
         raise InvalidInputError(f"--outcome must be {name!r}, as in the fit, got {outcome!r}.")
     known = [*needed, FileColumn(name, NUMBER, "the outcome")]
     table = read_file(data, reading, known=known, only=[column.name for column in known])
-    table.outcomes(name)
+    table.numbers(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         judged = policies.judge(table.frame)
@@ -180,8 +185,9 @@ def _show_figures(found: dict[str, Any], series: int, screen: Screen) -> None:
     screen.table(["worst series", "rows", "cost a row", "constant order"], lines, right=3)
 
 
-def check_by(by: Sequence[str], out: Path, report: Any) -> None:
+def check_by(by: Sequence[str], out: Path, report: Any, jobs: int | None) -> None:
     """Refuse what goes together with no table of policies."""
+    check_workers(jobs, "--jobs")
     check_target(out, SUFFIXES)
     if report is not None:
         raise InvalidInputError(

@@ -9,7 +9,7 @@ import polars as pl
 
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.io.table_columns import FileColumn
 from surefoot.io.table_dates import read_days
 from surefoot.online.messages import Context, Fields
@@ -70,6 +70,31 @@ class PreparedLines:
         cells = tuple(_cell(column, context.get(column.name)) for column in self._columns)
         row = self._policy.prepare(Table(cells, named=True, rows=1))[0]
         return dict(zip(self._names, row.tolist(), strict=True))
+
+
+class GapsNamed:
+    """Says which columns of a model a line lacks; the stream behind it puts their running mean there.
+
+    Parameters
+    ----------
+    model
+        A fitted model that prepares nothing.
+    """
+
+    def __init__(self, model: Any) -> None:
+        unnamed = [f"x{j}" for j in range(model.n_features_in_)]
+        self._names = [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
+
+    def __call__(self, context: Context) -> Context:
+        """Return the context as it is."""
+        missing = [name for name in self._names if name not in context]
+        if missing:
+            warn_user(
+                f"A line has no value for {', '.join(map(repr, missing))}, from which the model was "
+                "learned: the running mean counts.",
+                DataWarning,
+            )
+        return context
 
 
 def _cell(column: FileColumn, value: Any) -> Column:

@@ -17,6 +17,7 @@ from rich.table import Table as RichTable
 from surefoot.io.table_columns import IGNORED
 
 if TYPE_CHECKING:
+    from surefoot.cli.economics import Economics
     from surefoot.io import TableFile
 
 # Most columns of a table that are listed one by one.
@@ -118,6 +119,14 @@ def show_table(screen: Screen, table: "TableFile", *, columns: bool = True) -> N
     screen.table(["column", "read as", "why"], [(c.name, c.kind, c.why) for c in listed])
     if len(table.columns) > SHOWN_COLUMNS:
         screen.say(f"... and {len(table.columns) - SHOWN_COLUMNS} more.")
+
+
+def show_economics(screen: Screen, economics: "Economics") -> None:
+    """Say what a unit costs and what follows for orders, with a note where that is hard to believe."""
+    screen.say(economics.sentence())
+    doubt = economics.doubt()
+    if doubt is not None:
+        screen.note(doubt)
 
 
 def listed_columns(table: "TableFile") -> list[dict[str, str]]:

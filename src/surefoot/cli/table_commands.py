@@ -35,6 +35,7 @@ from surefoot.cli.arguments import (
 from surefoot.cli.economics import Economics
 from surefoot.cli.options import CostColumns, Judging, Roles
 from surefoot.cli.parsing import Command
+from surefoot.exceptions import InvalidInputError
 
 
 @app.command(cls=Command)
@@ -59,6 +60,9 @@ def fit(
     categories: Categories = None,
     ignore: Ignore = None,
     seed: Seed = 0,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Workers for the series of --by; -1 is all cores.")
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="PAGE", help="Write a page about it, too (.html); takes longer."),
@@ -83,6 +87,8 @@ def fit(
     roles = Roles(
         outcome=outcome, time=time, categories=categories or (), ignore=ignore or (), by=by or ()
     )
+    if jobs is not None and not roles.by:
+        raise InvalidInputError(f"--jobs must come with --by, got {jobs} alone.")
     columns = CostColumns(backorder=backorder_column, holding=holding_column)
     if not columns.given:
         economics.costs()  # a mistake that needs no data is found before anything slow is loaded
@@ -98,7 +104,7 @@ def fit(
         return
     load_command("fit").run(
         data, out, roles=roles, economics=economics, radius=radius, seed=seed, reading=reading,
-        report=report, command=context.obj or (), screen=make_screen(as_json),
+        report=report, jobs=jobs, command=context.obj or (), screen=make_screen(as_json),
     )  # fmt: skip
 
 

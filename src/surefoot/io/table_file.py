@@ -117,19 +117,24 @@ class TableFile:
 
     def outcomes(self, name: str, what: str = "The outcome") -> FloatArray:
         """Return a column of numbers without gaps; name the first cell that is none."""
+        values = self.numbers(name, what)
+        gaps = np.isnan(values)
+        if gaps.any():
+            place = self.place(int(gaps.argmax()))
+            raise InvalidInputError(
+                f"{what} must have a number in every row, got a gap in {place}, column {name!r}."
+            )
+        return values
+
+    def numbers(self, name: str, what: str = "The outcome") -> FloatArray:
+        """Return a column of numbers, NaN for gaps; a column of something else is refused."""
         column = self.column(name)
         if column.kind not in (NUMBER, IGNORED):
             raise InvalidInputError(
                 f"{what} must be a column of numbers, got {name!r}, a {column.kind} ({column.why})."
             )
         values = self.frame[name] if column.kind == NUMBER else self._constant(column, what)
-        if values.null_count():
-            row = int(values.is_null().arg_max() or 0)
-            raise InvalidInputError(
-                f"{what} must have a number in every row, got a gap in {self.place(row)}, column "
-                f"{name!r}."
-            )
-        return values.to_numpy().astype(np.float64)
+        return values.cast(pl.Float64).to_numpy().astype(np.float64)
 
     def _constant(self, column: FileColumn, what: str) -> pl.Series:
         values = self.cells[column.name].cast(pl.Float64, strict=False)

@@ -86,7 +86,7 @@ def _to_stderr(progress: PanelProgress) -> None:
     sys.stderr.flush()
 
 
-def check_workers(n_jobs: Any) -> int | None:
+def check_workers(n_jobs: Any, name: str = "n_jobs") -> int | None:
     """Return a number of workers as joblib counts them, or refuse it.
 
     >>> check_workers(-1)
@@ -97,8 +97,7 @@ def check_workers(n_jobs: Any) -> int | None:
     whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
     if not whole or n_jobs == 0:
         raise InvalidInputError(
-            "n_jobs must be a number of workers (1, 2, ...), -1 for all cores, or None, "
-            f"got {n_jobs!r}."
+            f"{name} must be a number of workers (1, 2, ...) or -1 for all cores, got {n_jobs!r}."
         )
     return int(n_jobs)
 

@@ -155,12 +155,14 @@ def split_series(columns: Columns, named: PanelColumns, *, outcomes: bool = True
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
     for number in sorted(range(len(keys)), key=lambda k: key_order(keys[k])):
-        rows = order[bounds[number] : bounds[number + 1]]
+        rows, fault = order[bounds[number] : bounds[number + 1]], ""
         if named.time is not None and outcomes:
-            rows = rows[_time_order(columns[named.time][rows])]
+            times = columns[named.time][rows]
+            fault = _time_fault(times)
+            rows = rows[_time_order(times)]
         yield Series(
             keys[number], {name: columns[name][rows] for name in named.contexts},
-            columns[named.outcome][rows] if outcomes else None, rows,
+            columns[named.outcome][rows] if outcomes else None, rows, fault,
         )  # fmt: skip
 
 
@@ -171,7 +173,7 @@ def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list
         known: dict[Any, str] = {}
         column = []
         for row, value in enumerate(values.tolist()):
-            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+            if _is_gap(value):
                 raise InvalidInputError(
                     f"{name!r} must name a series in each row, got none in row {row}."
                 )
@@ -183,6 +185,20 @@ def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list
     numbers: dict[Key, int] = {}
     found = [numbers.setdefault(key, len(numbers)) for key in zip(*texts, strict=True)]
     return list(numbers), np.array(found, dtype=np.int64)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _time_fault(times: NDArray[Any]) -> str:
+    """Say how many rows have no place in the order of time; nothing if all have one."""
+    # Nanoseconds without a value are a number to Python, so NumPy is asked first.
+    days = times.dtype.kind in "mM"
+    gaps = int(np.isnat(times).sum()) if days else sum(map(_is_gap, times.tolist()))
+    if not gaps:
+        return ""
+    return f"The time must be known in every row, got a gap in {gaps} of {len(times)} rows."
 
 
 def _time_order(times: NDArray[Any]) -> IntArray:
