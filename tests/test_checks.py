@@ -150,6 +150,17 @@ class Bent(Cost):
 
 
 @dataclass(frozen=True)
+class Waved(Cost):
+    """Says that it is convex, and is not."""
+
+    def evaluate(self, decisions, outcomes, xp=np):
+        return xp.sin(decisions - outcomes).sum(axis=-1)
+
+    def convex(self):
+        return True
+
+
+@dataclass(frozen=True)
 class Ranked(Cost):
     """Looks at other rows."""
 
@@ -192,6 +203,7 @@ class Thawed(Cost):
         (Negative(), r"no cost may be below floor\(\)"),
         (Steep(), r"no cost may grow faster than \|z\|\^1"),
         (Bent(), "second derivatives must be <= 200"),
+        (Waved(), "may not lie above its chords"),
         (Ranked(), "the cost of a row must not depend on other rows"),
         (Rooted(), "evaluate must have a finite derivative"),
         (Listed([1.0]), "Listed must be hashable"),

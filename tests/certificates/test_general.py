@@ -13,6 +13,7 @@ from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear
 from surefoot.problem import general_form
 from surefoot.sets import Simplex
+from tests.oracles.portfolio import best_portfolio
 
 THETA, INTERCEPT, RADIUS = np.array([0.8, -0.3]), 2.0, 0.3
 
@@ -290,3 +291,32 @@ def test_growth_is_that_of_the_cost_however_little_the_policy_reacts(slope):
     trained = {"theta": np.full((2, 1), slope), "intercept": np.zeros(1)}
     power = growth_power(found, trained, np.zeros(0), found.contexts, found.outcomes)
     assert power == (pytest.approx(2.0, abs=0.1) if slope > 1e-9 else 0.0)
+
+
+def portfolio_form(contexts, radius=0.0, **ball):
+    rng = np.random.default_rng(0)
+    returns = rng.normal(0.01, 0.05, size=(len(contexts), 3))
+    policy, nominal = Linear(decisions=Simplex()), Empirical(contexts, returns)
+    return general_form(Problem(MeanCVaR(1.0, 0.8), policy, nominal, WassersteinBall(radius, **ball)))
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5])
+@pytest.mark.parametrize("kinds", [1, 3])
+def test_contexts_of_few_kinds_bound_a_portfolio_from_below(radius, kinds):
+    groups = np.arange(60) % kinds
+    form = portfolio_form(np.eye(3)[groups][:, :2], radius)
+    best = best_portfolio(form.outcomes, form.weights, groups, 1.0, 0.8)
+    still = adversary(form, 1.0, form.contexts, form.outcomes)
+    assert lower_bound(form, still) == pytest.approx(best, abs=1e-7)
+
+
+def test_a_portfolio_has_no_lower_bound_where_contexts_depend_on_each_other():
+    form = portfolio_form((np.arange(60) % 3)[:, None].astype(float))  # three points on a line
+    still = adversary(form, 1.0, form.contexts, form.outcomes)
+    assert lower_bound(form, still) == -np.inf
+
+
+def test_a_lower_bound_of_a_portfolio_needs_a_distribution_in_the_ball():
+    form = portfolio_form(np.zeros((60, 1)), 0.1, outcome_cost=1.0)
+    outside = adversary(form, 1.0, form.contexts, form.outcomes - 1.0)
+    assert lower_bound(form, outside) == -np.inf

@@ -1,5 +1,6 @@
 import re
 from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 
 import cvxpy as cp
 import jax
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from surefoot.costs import MeanCVaR
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.sets import Box, Budget, Simplex
+from tests.oracles.portfolio import best_portfolio
 
 repeatable = settings(
     derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -202,3 +205,50 @@ def test_immutable_value():
     assert hash(cost) == hash(MeanCVaR(2, 0.5))
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'level'"):
         cost.level = 0.9
+
+
+LIMITS = [(Simplex(), {}), (Budget(total=2.0), {"total": 2.0}), (Box(0, 0.6), {"most": 0.6})]
+
+
+def scenarios(seed, groups, rows=50):
+    rng = np.random.default_rng(seed)
+    returns = [0.01, 0.013, 0.02] + rng.standard_t(3, size=(rows, 3)) * [0.02, 0.03, 0.08]
+    return returns, rng.dirichlet(np.ones(rows)), rng.permutation(np.arange(rows) % groups)
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=["simplex", "budget", "box"])
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize(("aversion", "level"), [(2.0, 0.8), (0.3, 0.95), (0.0, 0.5), (20.0, 0.1)])
+def test_the_floor_within_limits_is_what_the_best_portfolio_costs(limits, groups, aversion, level):
+    allowed, told = limits
+    for seed in range(3):
+        returns, weights, numbers = scenarios(seed, groups)
+        best = best_portfolio(returns, weights, numbers, aversion, level, **told)
+        found = MeanCVaR(aversion, level).limited_floor(allowed, numbers, returns, weights)
+        assert found == pytest.approx(best, abs=1e-7)
+        assert found <= best + 1e-8  # CLARABEL's own rounding
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_floor_holds_whatever_the_program_says(monkeypatch, seed):
+    returns, weights, groups = scenarios(seed, 2)
+    rng = np.random.default_rng(seed)
+    said = SimpleNamespace(status=0, x=rng.normal(size=len(weights) + 2))
+    monkeypatch.setattr("surefoot.costs.mean_cvar.linprog", lambda *_, **__: said)
+    found = MeanCVaR(2.0, 0.8).limited_floor(Simplex(), groups, returns, weights)
+    assert -1.0 < found <= best_portfolio(returns, weights, groups, 2.0, 0.8) + 1e-8
+
+
+def test_units_of_returns_are_those_of_the_floor():
+    returns, weights, groups = scenarios(1, 2)
+    cost = MeanCVaR(1.0, 0.9)
+    found = cost.limited_floor(Simplex(), groups, returns, weights)
+    for unit in (1e-6, 1e6):
+        assert cost.limited_floor(Simplex(), groups, unit * returns, weights) == pytest.approx(
+            unit * found, rel=1e-6
+        )
+
+
+def test_limits_without_a_farthest_decision_leave_no_floor():
+    returns, weights, groups = scenarios(0, 2)
+    assert MeanCVaR().limited_floor(Box(0, np.inf), groups, returns, weights) == -np.inf

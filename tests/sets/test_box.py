@@ -212,3 +212,9 @@ def test_a_box_is_a_set_of_decisions_in_their_own_unit():
     assert Box.in_units is True
     with pytest.raises(TypeError, match="abstract"):
         DecisionSet()
+
+
+def test_the_farthest_decision_is_a_corner():
+    found = Box((0, -1), (2, 5)).farthest(np.array([[1.0, -1.0], [-3.0, 2.0]]))
+    assert found.tolist() == [[2.0, -1.0], [0.0, 5.0]]
+    assert Box(0, np.inf).farthest(np.array([[1.0, -1.0]])).tolist() == [[np.inf, 0.0]]

@@ -120,3 +120,13 @@ def test_what_it_says_of_itself():
         budget.total = 3.0
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'total'"):
         Budget()
+
+
+def test_the_farthest_decision_is_the_best_of_many():
+    rng = np.random.default_rng(0)
+    limits, directions = Budget(total=3.0), rng.normal(size=(20, 4)) - 0.5
+    inside = limits.map_into(rng.normal(size=(500, 4)) * 3.0)
+    found = limits.farthest(directions)
+    assert limits.contains(found)
+    assert ((directions * found).sum(axis=1) >= (directions @ inside.T).max(axis=1) - 1e-12).all()
+    assert limits.farthest(np.array([[-1.0, -2.0]])).tolist() == [[0.0, 0.0]]

@@ -84,3 +84,11 @@ def test_what_it_says_of_itself():
     assert Simplex() == Simplex()
     with pytest.raises(TypeError, match="takes 1 positional argument"):
         Simplex(3)
+
+
+def test_the_farthest_decision_is_the_best_of_many():
+    rng = np.random.default_rng(0)
+    directions, inside = rng.normal(size=(20, 4)), rng.dirichlet(np.ones(4), size=500)
+    found = Simplex().farthest(directions)
+    assert Simplex().contains(found)
+    assert ((directions * found).sum(axis=1) >= (directions @ inside.T).max(axis=1)).all()

@@ -17,7 +17,7 @@ from surefoot.certificates.certificate import Certificate, relative_gap
 from surefoot.policies import Linear
 from surefoot.problem import GeneralForm
 from surefoot.random import rng_for
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 # How the cost grows far away is looked at on so many rows, in so many directions, between two moves
 # of so many units of transport.
@@ -126,21 +126,44 @@ def in_ball(form: GeneralForm, atoms: Adversary) -> bool:
     )
 
 
+def affine_design(form: GeneralForm, contexts: FloatArray) -> FloatArray:
+    """Return what the parameters of a linear policy are multiplied with: a one, and scaled features."""
+    features = contexts[:, : form.n_features]
+    if isinstance(form.policy, Linear) and not form.policy.intercept:
+        return np.asarray(features / form.units.spread)
+    scaled = (features - form.units.mean) / form.units.spread
+    return np.column_stack([np.ones(len(features)), scaled])
+
+
 def lower_bound(form: GeneralForm, atoms: Adversary) -> float:
     """Return a worst case that no policy of the family can undercut, by a distribution in the ball."""
     floor, policy = form.cost.floor(form.outcomes.shape[1]), form.policy
-    if not isinstance(policy, Linear) or policy.decisions is not None or not form.exact_rows:
+    if not isinstance(policy, Linear) or not form.exact_rows or not in_ball(form, atoms):
         return floor
-    if not in_ball(form, atoms):
-        return floor
-    features = (atoms.contexts[:, : form.n_features] - form.units.mean) / form.units.spread
-    if not policy.intercept:
-        design = atoms.contexts[:, : form.n_features] / form.units.spread
-    else:
-        design = np.column_stack([np.ones(len(features)), features])
+    if policy.decisions is not None:
+        groups = _free_groups(form, atoms.contexts)
+        if groups is None:
+            return floor
+        return max(
+            floor, form.cost.limited_floor(policy.decisions, groups, atoms.outcomes, atoms.weights)
+        )
+    design = affine_design(form, atoms.contexts)
     fixed = atoms.contexts[:, form.n_features :] if policy.offset is not None else 0.0
     # A little of the budget may be overspent by rounding: the bound is that of a ball as much larger.
     return max(floor, form.cost.affine_floor(design, atoms.outcomes - fixed, atoms.weights))
+
+
+def _free_groups(form: GeneralForm, contexts: FloatArray) -> IntArray | None:
+    """Return which rows share a context, None if contexts depend on each other linearly.
+
+    Where they do not, every context can have a decision of its own, so that limits on decisions leave
+    the problem convex: it is one in the decisions.
+    """
+    distinct, groups = np.unique(contexts, axis=0, return_inverse=True)
+    if len(distinct) > form.n_features + 1:
+        return None
+    rank = np.linalg.matrix_rank(affine_design(form, distinct))
+    return groups.reshape(-1) if rank == len(distinct) else None
 
 
 def certify_general(
@@ -163,8 +186,9 @@ def certify_general(
     lower = least if atoms is None else lower_bound(form, atoms)
     whole = len(moved.weights) == int((form.weights > 0.0).sum())
     mu = inner_concavity(form, trained, float(moved.multiplier[0]))
+    floor = _gap_floor(form, trained, auxiliary, least)
     if form.radius == 0.0 and whole and form.exact_rows:
-        return bounded(upper, lower, least, f"The expected cost is {upper:.6g}")
+        return bounded(upper, lower, least, f"The expected cost is {upper:.6g}", floor)
     if mu is not None and whole and form.exact_rows:
         upper += float(moved.weights @ steepness**2) / (2.0 * mu)
         told = f"The worst-case expected cost is at most {upper:.6g} (the inner problem is concave)"
@@ -180,12 +204,23 @@ def certify_general(
     return Certificate(upper, lower, float("inf"), "estimate", message)
 
 
-def bounded(upper: float, lower: float, least: float, told: str) -> Certificate:
+def _gap_floor(form: GeneralForm, trained: object, auxiliary: FloatArray, least: float) -> float:
+    """Return the size below which a gap stops being relative: zero for costs that have a least one.
+
+    A profit is no size; the spread of the costs of single rows is.
+    """
+    if np.isfinite(least):
+        return 0.0
+    costs = form.costs(trained, auxiliary, form.contexts, form.outcomes)
+    return float(np.sqrt(form.weights @ (costs - form.weights @ costs) ** 2))
+
+
+def bounded(upper: float, lower: float, least: float, told: str, floor: float = 0.0) -> Certificate:
     """Return a certificate with a proved upper value, and a gap where the lower one is proved, too."""
-    if lower <= max(least, 0.0):
+    if lower <= max(least, 0.0 if floor == 0.0 else -np.inf):
         message = f"{told}; whether a better policy exists is not proved."
         return Certificate(upper, lower, float("inf"), "bound", message)
-    gap = relative_gap(upper, lower, 0.0)
+    gap = relative_gap(upper, lower, floor)
     message = (
         f"{told}; no policy of this family has one below {lower:.6g}, so this one is within "
         f"{100 * gap:.2g} % of the best."

@@ -69,7 +69,10 @@ def _cost_typical(cost: Cost) -> None:
 
 
 def _cost_promises(cost: Cost) -> None:
-    """No cost is below the floor, bends more than the curvature or grows faster than the growth."""
+    """No cost is below the floor, bends more than the curvature or grows faster than the growth.
+
+    One that says that it is convex is, on average.
+    """
     step, bend, power = 1e-3, cost.curvature(), cost.growth()
     for width in WIDTHS:
         z, y = _decided(cost, width)
@@ -84,6 +87,12 @@ def _cost_promises(cost: Cost) -> None:
             noise = 1e-4 + 1e-15 * float(np.abs(middle).max()) / step**2
             most = bool((second <= bend * 1.01 + noise).all())
             demand(most, f"second derivatives must be <= {bend}, got {second.max()}")
+        if cost.convex():
+            other, rows = z[::-1], np.full(len(z), 1.0 / len(z))
+            ends = [cost.mean(one, y, rows) for one in (z, other)]
+            middle_cost = cost.mean(0.5 * (z + other), y, rows)
+            chord = 0.5 * sum(ends) + SLACK * (1.0 + max(abs(end) for end in ends))
+            demand(middle_cost <= chord, "a cost that is convex() may not lie above its chords")
     if np.isfinite(power):
         near, far = (np.abs(cost.evaluate(*_decided(cost, width))).max() for width in (1e2, 1e4))
         demand(bool(far <= 2.0 * near * 1e2**power), f"no cost may grow faster than |z|^{power:g}")

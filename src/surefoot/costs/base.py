@@ -9,7 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.typing import ArrayNamespace, FloatArray
+from surefoot.sets import DecisionSet
+from surefoot.typing import ArrayNamespace, FloatArray, IntArray
 from surefoot.validation import check_number
 
 # A cumulative weight this close below a level has reached it: ten times 0.1 is not quite 1.
@@ -64,6 +65,10 @@ class Cost(ABC):
         """
         return np.full(n_decisions, self.curvature())
 
+    def convex(self) -> bool:
+        """Whether the cost is known to be convex in the decision (and in variables of its own)."""
+        return False
+
     def floor(self, n_products: int = 1) -> float:
         """Return a cost that no decision and outcome can undercut, minus infinity if unknown."""
         del n_products
@@ -75,6 +80,17 @@ class Cost(ABC):
         It must rest on a proof, not on a solver's word. The default is ``floor``.
         """
         del design, weights
+        return self.floor(outcomes.shape[1])
+
+    def limited_floor(
+        self, limits: DecisionSet, groups: IntArray, outcomes: FloatArray, weights: FloatArray
+    ) -> float:
+        """Return a mean cost that no decisions within limits can undercut, one for each group of rows.
+
+        ``groups`` numbers the rows from zero: those with one number share a decision. It must rest on a
+        proof, as ``affine_floor`` does. The default is ``floor``.
+        """
+        del limits, groups, weights
         return self.floor(outcomes.shape[1])
 
     def why_not(self, n_products: int) -> str | None:
@@ -356,6 +372,10 @@ class ConvexPiecewiseCost(Cost):
     def growth(self) -> float:
         """Return one: both arms are straight lines."""
         return 1.0
+
+    def convex(self) -> bool:
+        """Return True."""
+        return True
 
     def floor(self, n_products: int = 1) -> float:
         """Return the least cost of each product, summed."""

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from surefoot.costs.base import AuxiliaryCost, check_one_shape, outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
 from surefoot.io import register
-from surefoot.typing import ArrayNamespace, FloatArray
+from surefoot.sets import DecisionSet
+from surefoot.typing import ArrayNamespace, FloatArray, IntArray
 from surefoot.validation import check_number
+
+# The best tail is looked for in so many programs, or until one moves no mass by more than this.
+TAIL_ROUNDS, TAIL_SAME = 60, 1e-9
 
 
 @register
@@ -67,6 +72,55 @@ class MeanCVaR(AuxiliaryCost):
         value: FloatArray = loss + self.risk_aversion * tail
         return value
 
+    def limited_floor(
+        self, limits: DecisionSet, groups: IntArray, outcomes: FloatArray, weights: FloatArray
+    ) -> float:
+        r"""Return the dual value of the best decisions within limits.
+
+        .. math:: E[\text{loss}] + \lambda \text{CVaR} \ge -\sum_g \max_{z \in Z} z'
+                  \sum_{i \in g} (w_i + \lambda q_i) y_i
+                  \quad\text{for every } 0 \le q_i \le \frac{w_i}{1 - \beta}, \ \sum_i q_i = 1
+
+        A linear program proposes the tail q; whatever it says is put within those bounds first.
+        """
+        tail = self._tail(limits, groups, outcomes, weights)
+        masses = weights + self.risk_aversion * tail
+        sums = group_sums(groups, masses[:, None] * outcomes, int(groups.max()) + 1)
+        with np.errstate(invalid="ignore"):
+            most = np.where(sums == 0.0, 0.0, sums * limits.farthest(sums)).sum(axis=1)
+        return -float(most.sum()) if np.isfinite(most).all() else -np.inf
+
+    def _tail(
+        self, limits: DecisionSet, groups: IntArray, outcomes: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Return the tail q with the largest dual value, found from ever more decisions."""
+        most = weights / (1.0 - self.level)
+        tail, count = weights, int(groups.max()) + 1
+        plain = group_sums(groups, weights[:, None] * outcomes, count)
+        unit = float(np.abs(weights @ np.abs(outcomes)).max()) or 1.0
+        rows, right = np.zeros((0, len(weights) + count)), np.zeros(0)
+        for _ in range(TAIL_ROUNDS if self.risk_aversion > 0.0 else 0):
+            sums = plain + self.risk_aversion * group_sums(groups, tail[:, None] * outcomes, count)
+            decisions = limits.farthest(sums)
+            if not np.isfinite(decisions).all():
+                break
+            # h_g >= z'(plain_g + lambda sum of q y) for the decisions that were best so far.
+            own = np.zeros((count, len(weights)))
+            own[groups, np.arange(len(weights))] = (decisions[groups] * outcomes).sum(axis=1)
+            rows = np.vstack([rows, np.hstack([self.risk_aversion * own / unit, -np.eye(count)])])
+            right = np.append(right, -(decisions * plain).sum(axis=1) / unit)
+            found = linprog(
+                np.append(np.zeros(len(weights)), np.ones(count)), A_ub=rows, b_ub=right,
+                A_eq=np.append(np.ones(len(weights)), np.zeros(count))[None, :], b_eq=[1.0],
+                bounds=[*((0.0, float(one)) for one in most), *[(None, None)] * count],
+            )  # fmt: skip
+            if found.status != 0:
+                break
+            tail, before = _within(found.x[: len(weights)], most), tail
+            if np.abs(tail - before).max() <= TAIL_SAME:
+                break
+        return tail
+
     def best_auxiliary(
         self, decisions: FloatArray, outcomes: FloatArray, weights: FloatArray
     ) -> FloatArray:
@@ -91,9 +145,29 @@ class MeanCVaR(AuxiliaryCost):
         """Return one: losses are linear in the shares."""
         return 1.0
 
+    def convex(self) -> bool:
+        """Return True: it is a maximum of functions that are linear in the shares and a."""
+        return True
+
     def why_unlimited(self) -> str | None:
         """Return why shares need limits."""
         return (
             "MeanCVaR needs limits on its decisions, or a portfolio could grow without end: "
             "give the policy decisions=Simplex() or a Box"
         )
+
+
+def group_sums(groups: IntArray, rows: FloatArray, count: int) -> FloatArray:
+    """Return the sum of the rows of each group, shape (groups, columns)."""
+    sums = np.zeros((count, rows.shape[1]))
+    np.add.at(sums, groups, rows)
+    return sums
+
+
+def _within(tail: FloatArray, most: FloatArray) -> FloatArray:
+    """Return masses between zero and the most that each row may have, which sum to one."""
+    tail = np.clip(tail, 0.0, most)
+    total, room = float(tail.sum()), most - tail
+    if total >= 1.0 or not room.sum() > 0.0:
+        return np.asarray(tail / total)
+    return np.asarray(tail + (1.0 - total) * room / room.sum())

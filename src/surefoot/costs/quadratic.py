@@ -64,6 +64,10 @@ class Quadratic(Cost):
         """Return twice the weights."""
         return np.broadcast_to(2.0 * np.asarray(self.weight), (n_decisions,))
 
+    def convex(self) -> bool:
+        """Return True."""
+        return True
+
     def floor(self, n_products: int = 1) -> float:
         """Return zero."""
         del n_products

@@ -26,6 +26,13 @@ class DecisionSet(ABC):
     def contains(self, decisions: FloatArray, slack: float = 1e-9) -> bool:
         """Whether every row is feasible, up to ``slack`` relative to the size of the set."""
 
+    def farthest(self, directions: FloatArray) -> FloatArray:
+        """Return the decision that lies farthest in each direction, shape (rows, decisions).
+
+        Infinite where there is none; that is the default, for sets of which it is not known.
+        """
+        return np.full_like(directions, np.inf)
+
     def why_not(self, n_decisions: int) -> str | None:
         """Return why the set does not fit so many decisions, or None if it does."""
         del n_decisions

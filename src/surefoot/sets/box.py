@@ -97,6 +97,11 @@ class Box(DecisionSet):
         with np.errstate(over="ignore"):  # beyond the largest number there is room enough
             return bool(((decisions >= lower - room) & (decisions <= upper + room)).all())
 
+    def farthest(self, directions: FloatArray) -> FloatArray:
+        """Return the upper bound where a direction is positive, else the lower one."""
+        lower, upper = self.arrays(directions.shape[1])
+        return np.where(directions > 0.0, upper, lower)
+
     def arrays(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
         """Return both bounds with one entry for each column."""
         for name, bound in (("lower", self.lower), ("upper", self.upper)):

@@ -51,3 +51,8 @@ class Budget(DecisionSet):
         """Whether every row is non-negative and within the limit."""
         room = slack * self.total
         return bool((decisions >= -room).all() and (decisions.sum(axis=-1) <= self.total + room).all())
+
+    def farthest(self, directions: FloatArray) -> FloatArray:
+        """Return the whole limit for the largest entry, nothing if none is positive."""
+        largest = np.eye(directions.shape[1])[directions.argmax(axis=1)]
+        return np.where(directions.max(axis=1, keepdims=True) > 0.0, self.total * largest, 0.0)

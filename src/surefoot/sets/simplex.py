@@ -40,6 +40,10 @@ class Simplex(DecisionSet):
         """Whether every row is non-negative and sums to one."""
         return bool((decisions >= -slack).all() and (abs(decisions.sum(axis=-1) - 1.0) <= slack).all())
 
+    def farthest(self, directions: FloatArray) -> FloatArray:
+        """Return all for the largest entry."""
+        return np.asarray(np.eye(directions.shape[1])[directions.argmax(axis=1)])
+
     def why_not(self, n_decisions: int) -> str | None:
         """Refuse a single share: it would always be one."""
         if n_decisions < 2:
