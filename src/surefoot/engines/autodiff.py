@@ -18,16 +18,14 @@ from surefoot.engines.affine_proof import affine_certificate
 from surefoot.engines.autodiff_atoms import (
     autodiff_adversary,
     moved_rows,
+    proving_atoms,
     refuse_unbounded,
-    spending_atoms,
 )
 from surefoot.engines.autodiff_forms import BLOCK, FormBatch, general_parameters
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.joint import joint_certificate
-from surefoot.engines.multiplier_search import (
-    CHECK_ROWS,
-    Judgement,
-)
+from surefoot.engines.moved_planes import polished_batch
+from surefoot.engines.multiplier_search import CHECK_ROWS, Judgement, relative_changes
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
@@ -76,6 +74,8 @@ class Autodiff(FormBatch, Engine):
         self.last: Judgement | None = None
         self.changes = np.full(len(self.forms), np.inf)
         self.failed: int | None = None
+        self.plans: list[Adversary | None] = [None] * len(self.forms)
+        self.rounds = [0] * len(self.forms)
 
     def start(self) -> None:
         """Nothing is known of a policy before it was looked at."""
@@ -170,7 +170,7 @@ class Autodiff(FormBatch, Engine):
                 self._look(state)
             return state, self._bounds()
         state, judged = self._look(state)
-        self.changes, self.last = _changes(judged, self.last), judged
+        self.changes, self.last = relative_changes(judged, self.last), judged
         if not np.isfinite(judged.value).all():
             self.failed = int(state.steps[0]) + 1
             return state, self._bounds()
@@ -249,10 +249,23 @@ class Autodiff(FormBatch, Engine):
                 value = _finite_or_worse(self.judge_policies(state, trained, last=True).value)
                 self.best = self._better(self.best, _Best(value, trained))
         self._refuse_bottomless(state)
+        self._polish(state)
         judged = self.judge_policies(state, self.best.trained, whole=True)
         shares = self.non_concave(judged)
         steps = np.asarray(state.steps, dtype=int)
         return [self._answer(judged, k, float(share), int(steps[k])) for k, share in enumerate(shares)]
+
+    def _polish(self, state: Any) -> None:
+        """Put the best policies where rounds over all rows prove them, if these are few.
+
+        Not of a user who asked for the paper's own ascents, nor after a run that must be looked at.
+        """
+        assert self.best is not None
+        if self.options.inner_steps > 0 or self.failed is not None:
+            return
+        found = polished_batch(self, np.exp(np.asarray(state.log_multiplier)), self.best.trained)
+        self.best = _Best(self.best.values, found.trained)
+        self.plans, self.rounds = found.plans, found.rounds
 
     def _refuse_bottomless(self, state: Any) -> None:
         """Raise if the worst case falls without end as the policy that was found is scaled up.
@@ -315,10 +328,13 @@ class Autodiff(FormBatch, Engine):
             )
         parameters = general_parameters(form, trained, auxiliary)
         certificate = certify_general(
-            form, trained, auxiliary, moved, steepness, spending_atoms(form, judged, number)
-        )
+            form, trained, auxiliary, moved, steepness,
+            proving_atoms(form, judged, number, self.plans[number]),
+        )  # fmt: skip
         proved = self._proved(number, parameters)
         certificate, remarks = (certificate, remarks) if proved is None else (proved, [])
+        if self.rounds[number] > 0:
+            remarks.append(f"It ended with {self.rounds[number]} rounds of a program over all rows.")
         return Answer(
             parameters=parameters,
             multiplier=moved.multiplier,
@@ -374,18 +390,3 @@ class Autodiff(FormBatch, Engine):
 def _finite_or_worse(values: FloatArray) -> FloatArray:
     """Return judged values with infinity for NaN, so that a policy that ran away is never the best."""
     return np.where(np.isnan(values), np.inf, values)
-
-
-def _changes(judged: Judgement, last: Judgement | None) -> FloatArray:
-    """Return how much each problem's worst case changed since the last check.
-
-    It is relative to the worst case or, where that is near zero (a profit that may be a loss), to
-    the spread of the costs of single rows.
-    """
-    if last is None:
-        return np.full(len(judged.value), np.inf)
-    costs = np.asarray(judged.verdict.cost)
-    mean = (judged.weights * costs).sum(axis=1, keepdims=True)
-    spread = np.sqrt((judged.weights * (costs - mean) ** 2).sum(axis=1))
-    size = np.maximum(np.abs(judged.value), spread)
-    return np.abs(judged.value - last.value) / np.where(size > 0.0, size, 1.0)

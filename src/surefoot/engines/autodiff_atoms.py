@@ -8,6 +8,7 @@ from surefoot.ambiguity import Adversary
 from surefoot.certificates import (
     dual_value,
     growth_power,
+    lower_bound,
     move_distances,
 )
 from surefoot.engines.autodiff_forms import FormBatch
@@ -88,6 +89,16 @@ def spending_atoms(form: GeneralForm, judged: Judgement, number: int) -> Adversa
     parts = {name: both(name) for name in names}
     spending = np.array([weights[kept] @ parts["distances"]])
     return near._replace(**parts, weights=weights[kept], transport_cost=spending)
+
+
+def proving_atoms(
+    form: GeneralForm, judged: Judgement, number: int, plan: Adversary | None
+) -> Adversary:
+    """Return the distribution in the ball that proves more: that judged, or a plan if there is one."""
+    atoms = spending_atoms(form, judged, number)
+    if plan is not None and lower_bound(form, plan) > lower_bound(form, atoms):
+        return plan
+    return atoms
 
 
 def autodiff_adversary(problem: Problem, parameters: Parameters) -> Adversary:

@@ -82,6 +82,7 @@ class FormBatch:
             batch=options.minibatch,
             boxed=any(_stopped(form) for form in self.forms),
             average=options.optimizer is None and isinstance(first.policy, Linear),
+            in_units=isinstance(options.optimizer, Adam) and isinstance(first.policy, Linear),
         )
         with self.engine.jax.enable_x64(True):
             self.arena = self._stack([self._arena(form) for form in self.forms])
@@ -189,6 +190,20 @@ class FormBatch:
         if max(len(form.weights) for form in self.forms) <= LAST_ROWS:
             return some
         return self._judged(trained, some.multiplier, None, None)
+
+    def judge_closely(self, gamma: FloatArray, trained: Any) -> Judgement:
+        """Judge policies near given multipliers, on all rows if they are few."""
+        return self._judged(trained, gamma, LAST_ROWS, LAST_HALVINGS)
+
+    def parameter_slopes(
+        self, trained: Any, contexts: FloatArray, outcomes: FloatArray
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Return each row's cost and its slopes in every array of parameters, of the first problem."""
+        with self.engine.jax.enable_x64(True):
+            first = self.engine.jax.tree.map(lambda leaf: leaf[0], (self.arena, trained))
+            slopes = self.engine.judging.compiled_slopes(self.method)
+            costs, tree = slopes(*first, contexts, outcomes)
+            return np.asarray(costs), [np.asarray(leaf) for leaf in self.engine.jax.tree.leaves(tree)]
 
     def _judged(
         self, trained: Any, gamma: FloatArray, rows: int | None, halvings: int | None

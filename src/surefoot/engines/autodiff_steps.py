@@ -79,7 +79,10 @@ class Info(NamedTuple):
 
 @dataclass(frozen=True)
 class StepMethod:
-    """What compiled code is made for: parts, order and sizes, but no numbers of a problem."""
+    """What compiled code is made for: parts, order and sizes, but no numbers of a problem.
+
+    ``in_units``: the rule's steps count in the unit of decisions, as parameters of linear policies do.
+    """
 
     cost: Cost
     policy: Policy
@@ -91,6 +94,7 @@ class StepMethod:
     boxed: bool = True
     restart: bool = False
     average: bool = True
+    in_units: bool = False
 
 
 def sample_cost(method: StepMethod, trained: Tree, arena: Arena, x: Array, y: Array) -> Array:
@@ -184,6 +188,9 @@ def update(
     cost, gradient, distance, curvature = _over_batch(one, x, y)
     progress = state.steps / arena.total_steps
     steps, rule = method.rule.update(gradient, state.rule, state.trained, progress)
+    if method.in_units:
+        unit = arena.units["unit"]
+        steps = {**steps, "policy": jax.tree.map(lambda step: unit * step, steps["policy"])}
     trained = jax.tree.map(jnp.add, state.trained, steps)
     budget = arena.radius**method.order
     pull = gamma * (budget - jnp.minimum(distance, MOST_BUDGETS * budget))

@@ -153,3 +153,16 @@ def slopes_of(method: StepMethod, arena: Arena, trained: Tree, X: Array, Y: Arra
         return jnp.sum(jax.vmap(lambda x, y: sample_cost(method, trained, arena, x, y))(contexts, Y))
 
     return arena.scale * arena.inside * jax.grad(total)(jnp.asarray(X))
+
+
+@lru_cache(maxsize=64)
+def compiled_slopes(method: StepMethod) -> Any:
+    """Return compiled (arena, trained, X, Y) -> each row's cost, and its slopes in the parameters."""
+
+    def rows(arena: Arena, trained: Tree, X: Array, Y: Array) -> tuple[Array, Tree]:
+        def one(x: Array, y: Array) -> tuple[Array, Tree]:
+            return jax.value_and_grad(lambda tree: sample_cost(method, tree, arena, x, y))(trained)
+
+        return jax.vmap(one)(X, Y)
+
+    return jax.jit(rows)

@@ -78,6 +78,21 @@ def weighted_mean(weights: FloatArray, values: Any) -> FloatArray:
     return np.asarray((weights * np.where(weights > 0.0, values, 0.0)).sum(axis=1))
 
 
+def relative_changes(judged: Judgement, last: Judgement | None) -> FloatArray:
+    """Return how much each problem's worst case changed since the last check.
+
+    It is relative to the worst case or, where that is near zero (a profit that may be a loss), to
+    the spread of the costs of single rows.
+    """
+    if last is None:
+        return np.full(len(judged.value), np.inf)
+    costs = np.asarray(judged.verdict.cost)
+    mean = (judged.weights * costs).sum(axis=1, keepdims=True)
+    spread = np.sqrt((judged.weights * (costs - mean) ** 2).sum(axis=1))
+    size = np.maximum(np.abs(judged.value), spread)
+    return np.abs(judged.value - last.value) / np.where(size > 0.0, size, 1.0)
+
+
 def best_multiplier(
     look: Any, gamma: FloatArray, budgets: FloatArray, weights: FloatArray, halvings: int
 ) -> tuple[FloatArray, Any, Any]:

@@ -29,6 +29,7 @@ class DASGD(Solver):
     the multiplier. Affine policies with piecewise linear costs run in compiled kernels until an
     independent certificate proves that the policy is within ``gap_tol`` of the best. Every other policy
     and cost runs in the autodiff engine (``pip install "surefoot[jax]"``) for ``max_steps`` steps.
+    Linear policies of few rows and convex costs end there with rounds of a program over all rows.
 
     From rows that do not fit into memory (``ParquetRows``) it draws, too; where bounds are sums over
     rows (see ``PrimalDual``), passes over all of them certify the policy, else a sample judges it.
