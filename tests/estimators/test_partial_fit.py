@@ -282,3 +282,40 @@ def test_what_is_said_after_a_stream_is_in_its_own_units(features):
     if features is None:
         assert model.scale_ == pytest.approx(X.std(axis=0), rel=0.05)
         assert model.worst_case(X[40:], y[40:]).value == pytest.approx(model.certificate_.upper)
+
+
+def smoothed_worst_case(cost, parameters, X, y, radius, scale, order):
+    """The worst case of a policy without limits: a minimum over multipliers of a search along a line."""
+    (pieces,) = cost.pieces(1)
+    residuals = X @ parameters.theta[:, 0] + parameters.intercept[0] - y
+    norm = float(np.linalg.norm(parameters.theta[:, 0] * scale))
+    if order == 1:  # far away the cost is as steep as its steepest line
+        return pieces.evaluate(residuals).mean() + radius * pieces.steepest * norm
+
+    def dual(gamma):
+        shifts = np.linspace(-1.1, 1.1, 8_001)[:, None] * pieces.steepest * norm**2 / (2 * gamma)
+        inner = (pieces.evaluate(residuals + shifts) - gamma * shifts**2 / norm**2).max(axis=0)
+        return gamma * radius**2 + inner.mean()
+
+    usual = pieces.steepest * norm / (2 * radius)
+    return min(map(dual, usual * np.geomspace(0.2, 2.0, 60)))
+
+
+@pytest.mark.parametrize("start", ["fitted", "from nothing"])
+def test_a_smoothed_cost_is_not_overstated_after_a_stream(data, order, start):
+    # The certificate, the worst case and the augmentation were above the truth by (b + h) delta / 4.
+    cost, radius = Newsvendor(1.0, 0.4, smoothing=0.8), 0.2
+    ball = WassersteinBall(radius, order=order)
+    model = RobustPolicy(cost, Linear(), ball=ball, solver=DASGD(gap_tol=0.5))
+    if start == "fitted":
+        model.fit(data.X, data.y)
+    model.partial_fit(data.X_test[:200], data.y_test[:200])
+    X, y = data.X_test[200:300], data.y_test[200:300]
+    model.partial_fit(X, y)
+    overstated = 1.4 * 0.8 / 4
+    true = smoothed_worst_case(cost, model.parameters_, X, y, radius, model.scale_, order)
+    assert model.certificate_.upper == pytest.approx(true, abs=0.01 * overstated)
+    worst = model.worst_case(X, y)
+    assert worst.value == pytest.approx(true, abs=0.01 * overstated)
+    assert worst.expected_cost <= true + 0.01 * overstated
+    assert model.augmentation().cost_after <= true + 0.01 * overstated

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from benchmarks.attack import draw_problem
-from surefoot import DASGD, Box, PrimalDual, Problem, WassersteinBall
+from surefoot import DASGD, Box, Exact, PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
-from surefoot.solvers import CuttingPlanes
+from surefoot.solvers import CuttingPlanes, default_solver
 from tests.oracles.plan import Question, optimum, worst_case
 
 TIERS = TieredNewsvendor(((0, 1.0), (0.5, 2.0)), ((0, 0.2), (1.0, 0.6)))
@@ -79,6 +79,17 @@ def test_da_sgd_has_its_bound_proved_in_a_box(order):
     solution = DASGD(max_steps=200_000).solve(problem, seed=0)
     assert solution.converged
     assert solution.certificate.lower <= optimum(question_of(problem)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "solver", [None, DASGD(max_steps=200_000), Exact()], ids=["default", "DASGD", "Exact"]
+)
+@pytest.mark.parametrize("name", ["box", "box, kappa", "open box", "open box, kappa", "tiers, box"])
+def test_the_lower_bound_of_order_one_in_a_box_is_tight(name, solver):
+    problem = describe(1, radius=0.3, **CASES[name])
+    certificate = (solver or default_solver(problem)).solve(problem, seed=0).certificate
+    truth = optimum(question_of(problem))
+    assert truth * 0.992 <= certificate.lower <= truth * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("solver", [DASGD(), PrimalDual()], ids=["DASGD", "PrimalDual"])
