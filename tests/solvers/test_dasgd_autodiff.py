@@ -244,6 +244,22 @@ def test_a_portfolio_that_is_off_is_not_called_converged():
     assert solution.converged is False
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"), [(Box(0, 0.6), {"most": 0.6}), (Budget(total=2.0), {"total": 2.0})]
+)
+def test_decisions_beyond_their_limits_find_the_way_back(limits, told):
+    # Steps lead beyond the limits, where the cost has no slope: shares stayed there, and cost 0.07.
+    groups = np.arange(80) % 3
+    nominal = Empirical(np.eye(3)[groups][:, :2], portfolio_returns())
+    problem = Problem(MeanCVaR(2.0, 0.8), Linear(decisions=limits), nominal, WassersteinBall(0.0))
+    solution = solve(problem, max_steps=6_000)
+    best = best_portfolio(portfolio_returns(), nominal.weights, groups, 2.0, 0.8, **told)
+    assert solution.certificate.lower == pytest.approx(best, abs=1e-6)
+    assert solution.certificate.upper <= best + 0.005
+    shares = problem.policy.decide(solution.parameters, nominal.contexts)
+    assert limits.contains(shares)
+
+
 def test_nothing_is_claimed_of_a_portfolio_whose_contexts_depend_on_each_other():
     X = np.linspace(-1, 1, 80)[:, None]
     nominal = Empirical(X, portfolio_returns())

@@ -25,6 +25,8 @@ LOG_STEP = 1.0
 # The multiplier looks at no more than this many budgets of transport in one step: a sample that ran
 # away because the multiplier was too small says "raise it", not by how much.
 MOST_BUDGETS = 100.0
+# Slopes that cancel to this share of their size lead nowhere.
+FLAT_SHARE = 1e-9
 # Share of the newest curvature in the running estimate with which the next ascent starts.
 CURVATURE_SHARE = 0.1
 # Far starts lie between this share of the radius and the arena's longest move; a step tries so many
@@ -100,10 +102,52 @@ class StepMethod:
 def sample_cost(method: StepMethod, trained: Tree, arena: Arena, x: Array, y: Array) -> Array:
     """Return c(f(theta; x), y) for one sample."""
     z = method.policy.evaluate(trained["policy"], arena.units, x, jnp)
+    return decision_cost(method, trained, arena, z, y)
+
+
+def decision_cost(method: StepMethod, trained: Tree, arena: Arena, z: Array, y: Array) -> Array:
+    """Return c(z, y), at the cost's own variables if it has any."""
     if isinstance(method.cost, AuxiliaryCost):
         auxiliary = arena.auxiliary_centre + arena.auxiliary_unit * trained["auxiliary"]
         return method.cost.evaluate_at(z, auxiliary, y, jnp)
     return method.cost.evaluate(z, y, jnp)
+
+
+def parameter_slopes(
+    method: StepMethod, trained: Tree, arena: Arena, x: Array, y: Array
+) -> tuple[Array, Tree]:
+    """Return the cost of one sample and its slopes in the parameters.
+
+    Where limits cut a decision the cost has no slope, and a policy that strayed there would never come
+    back. If the cost at the limit falls inwards, its slope there takes that place.
+    """
+    cost, slopes = jax.value_and_grad(lambda tree: sample_cost(method, tree, arena, x, y))(trained)
+    limits = method.policy.decisions
+    if limits is None or not limits.in_units:
+        return cost, slopes
+
+    def cost_of(decision: Array) -> Array:
+        return decision_cost(method, trained, arena, decision, y)
+
+    free, pull = jax.vjp(lambda tree: method.policy.raw(tree["policy"], arena.units, x, jnp), trained)
+    held = limits.map_into(free, jnp)
+    through = jax.grad(lambda u: cost_of(limits.map_into(u, jnp)))(free)
+    (back,) = pull(_way_back(free - held, through, jax.grad(cost_of)(held)))
+    return cost, jax.tree.map(jnp.add, slopes, back)
+
+
+def _way_back(outside: Array, through: Array, inside: Array) -> Array:
+    """Return slopes that lead a decision back from outside its limits, where nothing else does.
+
+    ``through`` are the slopes through the limits and ``inside`` those at the limit. A Box leaves single
+    numbers without a slope; a Budget that is overspent, all of them together.
+    """
+    stuck = (through == 0.0) & (inside * outside > 0.0)
+    rest = jnp.where(through == 0.0, 0.0, outside)
+    square, gained = jnp.sum(rest * rest), jnp.sum(inside * rest)
+    flat = jnp.abs(jnp.sum(through * rest)) <= FLAT_SHARE * jnp.sum(jnp.abs(through * rest))
+    share = jnp.where(flat & (gained > 0.0), gained / jnp.where(square > 0.0, square, 1.0), 0.0)
+    return jnp.where(stuck, inside, share * rest)
 
 
 def moved(arena: Arena, x: Array, y: Array, move: Move) -> tuple[Array, Array]:
@@ -176,13 +220,10 @@ def update(
     x, y = sample
     gamma = jnp.exp(state.log_multiplier)
 
-    def moved_cost(trained: Tree, x: Array, y: Array, move: Move) -> Array:
-        return sample_cost(method, trained, arena, *moved(arena, x, y, move))
-
     def one(x: Array, y: Array) -> tuple[Array, Tree, Array, Array]:
         found = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
         move = jax.lax.stop_gradient(found.move)
-        cost, gradient = jax.value_and_grad(moved_cost)(state.trained, x, y, move)
+        cost, gradient = parameter_slopes(method, state.trained, arena, *moved(arena, x, y, move))
         return cost, gradient, transport(move, method.order), found.curvature
 
     cost, gradient, distance, curvature = _over_batch(one, x, y)
