@@ -8,9 +8,9 @@ from surefoot.ambiguity import Adversary
 from surefoot.certificates import (
     dual_value,
     growth_power,
-    lower_bound,
     move_distances,
 )
+from surefoot.certificates.general import lower_bound
 from surefoot.engines.autodiff_forms import FormBatch
 from surefoot.engines.engine import Options, Parameters
 from surefoot.engines.multiplier_search import (

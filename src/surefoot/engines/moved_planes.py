@@ -15,7 +15,8 @@ from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import Adversary
 from surefoot.ambiguity.plan import rebalanced
-from surefoot.certificates import affine_design, move_distances
+from surefoot.certificates import move_distances
+from surefoot.certificates.general import affine_design
 from surefoot.engines.autodiff_forms import FormBatch
 from surefoot.engines.cutting_planes import FIRST_REACH, KEPT_ROUNDS, PlaneRun
 from surefoot.engines.multiplier_search import CHECK_ROWS
