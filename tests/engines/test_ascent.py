@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from surefoot.ambiguity.moves import best_moves
 from surefoot.engines.ascent import Limits, climb, far_starts, propose, transport
@@ -199,6 +200,17 @@ def test_order_one_in_a_box_finds_what_there_is_to_gain(make_affine):
         _, far, best = kinked_ends(form, theta, intercept, share * form.dual_norm(theta))
         stay = form.pieces.evaluate(form.residuals(theta, intercept))
         assert (far - stay).sum() >= 0.99 * (best - stay).sum()
+
+
+def test_the_step_of_order_one_that_a_box_holds_is_not_that_of_the_norm_cut_to_it():
+    # From zero along (4, 1) at curvature 1 and price 1, the first column held at 1/2: the second solves
+    # d (1 + 1 / ||d||) = 1. Shrinking first and cutting then would go twice as far, to 0.76.
+    slopes, empty = np.array([4.0, 1.0]), np.zeros(0)
+    limits = Limits((np.full(2, -9.0), empty), (np.array([0.5, 9.0]), empty), (np.ones(2), empty))
+    found = propose((np.zeros(2), empty), (slopes, empty), 1.0, 1.0, 1, limits)[0]
+    held = brentq(lambda d: d * (1.0 + 1.0 / np.hypot(0.5, d)) - 1.0, 0.0, 1.0)
+    np.testing.assert_allclose(found, [0.5, held], rtol=1e-5)
+    assert held < 0.4
 
 
 @pytest.mark.nightly
