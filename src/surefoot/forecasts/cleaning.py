@@ -78,15 +78,13 @@ def gross_contexts(contexts: FloatArray) -> BoolArray:
     """
     away = np.abs(contexts - np.median(contexts, axis=0))
     far = away > GROSS * robust_scale(contexts)
-    if len(contexts) < LEAST_ROWS:
+    if len(contexts) < LEAST_ROWS or not far.any():
         return np.zeros_like(far)
     sound = np.where(far, 0.0, away).max(axis=0)
     alone = np.where(far, away, np.inf).min(axis=0) > ALONE * sound
-    varied = [
-        len(np.unique(column[~out])) >= LEAST_LEVELS
-        for column, out in zip(contexts.T, far.T, strict=True)
-    ]
-    kept = alone & (sound > 0.0) & np.array(varied) & (far.mean(axis=0) <= MOST_SUSPECTS)
+    kept = far.any(axis=0) & alone & (sound > 0.0) & (far.mean(axis=0) <= MOST_SUSPECTS)
+    for j in np.flatnonzero(kept):
+        kept[j] = len(np.unique(contexts[~far[:, j], j])) >= LEAST_LEVELS
     return np.asarray(far & kept)
 
 
