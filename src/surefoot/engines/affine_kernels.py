@@ -184,7 +184,8 @@ def _move(
         value = slope * (residual + gain - outcome_move) + intercepts[line] - gamma * distance
         if value > best_value:
             best_value, best_slope, best_distance = value, slope, distance
-            move[:] = other
+            for j in range(len(move)):  # a slice would compile the text of an error about shapes
+                move[j] = other[j]
     return best_slope, best_distance
 
 

@@ -70,10 +70,17 @@ def prepare_packed(
             continue
         found, own_axes, own_mean, own_metric = canonical_rows(form)
         count, size = len(form.weights), len(own_metric)
-        rows[k, :count, :size] = found
-        targets[k, :count], weights[k, :count] = form.outcomes, form.weights
-        metric[k, :size], mean[k, :s] = own_metric, own_mean
-        axes[k, : len(own_axes), :s] = own_axes
+        # Number by number: with slices, Numba spends seconds on the text of an error about shapes.
+        for i in range(count):
+            targets[k, i], weights[k, i] = form.outcomes[i], form.weights[i]
+            for j in range(size):
+                rows[k, i, j] = found[i, j]
+        for j in range(size):
+            metric[k, j] = own_metric[j]
+        for j in range(s):
+            mean[k, j] = own_mean[j]
+            for i in range(len(own_axes)):
+                axes[k, i, j] = own_axes[i, j]
         begun, cost = form.decision if form.intercept else 0.0, 0.0
         for i in range(count):
             slopes[k, i] = form.slopes[i] if form.intercept else 0.0
