@@ -88,10 +88,10 @@ def solve_many(
     ]
     answers: dict[int, Solution] = {}
     if engine == "batch":
-        answers |= _solve_in_lockstep(problems, lines, solvers)
+        answers |= _solve_packed(problems, lines, solvers, listed, lockstep=True)
     for k in answers:
         lines[k] = None
-    answers |= _solve_packed(problems, lines, solvers, listed)
+    answers |= _solve_packed(problems, lines, solvers, listed, lockstep=False)
     groups: dict[Hashable, list[int]] = {}
     for k in sorted(set(range(len(problems))) - set(answers)):
         groups.setdefault(_kind(k, problems[k], solvers[k]), []).append(k)
@@ -156,46 +156,29 @@ def _solver_of(problem: Problem, solver: Solver | None) -> Solver:
 
 
 def _solve_packed(
-    problems: list[Problem], lines: list[Pieces | None], solvers: list[Solver], seeds: list[int]
+    problems: list[Problem],
+    lines: list[Pieces | None],
+    solvers: list[Solver],
+    seeds: list[int],
+    *,
+    lockstep: bool,
 ) -> dict[int, Solution]:
-    """Solve what the compiled loop takes; what does not get to its tolerance there is left out."""
+    """Solve what one compiled loop takes, in turn or in lockstep; what it leaves open is left out."""
     chosen = [k for k, pieces in enumerate(lines) if pieces is not None]
     if not chosen:
         return {}
     solver = solvers[chosen[0]]  # the same for all
     assert isinstance(solver, PrimalDual)
-    distinct, which = np.unique([seeds[k] for k in chosen], return_inverse=True)
-    words = np.stack([generator_words(rng_for(int(seed), "dasgd", "0")) for seed in distinct])
-    replies = solve_batch(
-        [problems[k] for k in chosen],
-        [pieces for pieces in lines if pieces is not None],
-        words[which],
-        gap_tol=solver.gap_tol,
-        max_steps=solver.max_steps,
-        growth=solver.growth,
-    )
-    return {
-        k: _packed_solution(solver, reply)
-        for k, reply in zip(chosen, replies, strict=True)
-        if reply is not None
-    }
-
-
-def _solve_in_lockstep(
-    problems: list[Problem], lines: list[Pieces | None], solvers: list[Solver]
-) -> dict[int, Solution]:
-    """Solve what can step together; stragglers are left out."""
-    chosen = [k for k, pieces in enumerate(lines) if pieces is not None]
-    if not chosen:
-        return {}
-    solver = solvers[chosen[0]]  # the same for all
-    assert isinstance(solver, PrimalDual)
-    replies = solve_in_lockstep(
-        [problems[k] for k in chosen],
-        [pieces for pieces in lines if pieces is not None],
-        gap_tol=solver.gap_tol,
-        max_steps=solver.max_steps,
-    )
+    asked = [problems[k] for k in chosen], [pieces for pieces in lines if pieces is not None]
+    if lockstep:
+        replies = solve_in_lockstep(*asked, gap_tol=solver.gap_tol, max_steps=solver.max_steps)
+    else:
+        distinct, which = np.unique([seeds[k] for k in chosen], return_inverse=True)
+        words = np.stack([generator_words(rng_for(int(seed), "dasgd", "0")) for seed in distinct])
+        replies = solve_batch(
+            *asked, words[which],
+            gap_tol=solver.gap_tol, max_steps=solver.max_steps, growth=solver.growth,
+        )  # fmt: skip
     return {
         k: _packed_solution(solver, reply)
         for k, reply in zip(chosen, replies, strict=True)
