@@ -66,7 +66,12 @@ class Cost(ABC):
         return np.full(n_decisions, self.curvature())
 
     def convex(self) -> bool:
-        """Whether the cost is known to be convex in the decision (and in variables of its own)."""
+        """Whether the cost is known to be convex in the decision (and in variables of its own).
+
+        >>> from surefoot.costs import Pricing, Quadratic
+        >>> Quadratic().convex(), Pricing().convex()
+        (True, False)
+        """
         return False
 
     def floor(self, n_products: int = 1) -> float:
@@ -89,6 +94,14 @@ class Cost(ABC):
 
         ``groups`` numbers the rows from zero: those with one number share a decision. It must rest on a
         proof, as ``affine_floor`` does. The default is ``floor``.
+
+        >>> from surefoot.costs import MeanCVaR
+        >>> from surefoot.sets import Simplex
+        >>> returns, months = np.array([[0.1, 0.0], [-0.2, 0.1]]), np.array([0.5, 0.5])
+        >>> together, apart = np.array([0, 0]), np.array([0, 1])
+        >>> [round(MeanCVaR(1.0, 0.5).limited_floor(Simplex(), groups, returns, months), 3)
+        ...  for groups in (together, apart)]
+        [-0.05, -0.2]
         """
         del limits, groups, weights
         return self.floor(outcomes.shape[1])

@@ -30,6 +30,10 @@ class DecisionSet(ABC):
         """Return the decision that lies farthest in each direction, shape (rows, decisions).
 
         Infinite where there is none; that is the default, for sets of which it is not known.
+
+        >>> from surefoot.sets import Simplex
+        >>> Simplex().farthest(np.array([[0.1, 0.3]]))
+        array([[0., 1.]])
         """
         return np.full_like(directions, np.inf)
 
