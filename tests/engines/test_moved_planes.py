@@ -60,7 +60,9 @@ def truth(problem):
 def solve(problem, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return DASGD(**{"max_steps": 250, "optimizer": Adam(), **options}).solve(problem, seed=0)
+        return DASGD(**{"max_steps": 250, "gap_tol": 1e-3, "optimizer": Adam(), **options}).solve(
+            problem, seed=0
+        )
 
 
 @pytest.mark.parametrize("ball", BALLS.values(), ids=list(BALLS))
@@ -109,7 +111,7 @@ def test_a_run_that_went_astray_starts_anew_from_the_constant_decision():
     engine = Autodiff([problem], [0], Options(250))
     state = engine.init()
     astray = jax.tree.map(lambda leaf: np.asarray(leaf) + 1e6, engine.candidates(state)[0])
-    found = polished_batch(engine, np.ones(1), astray)
+    found = polished_batch(engine, [0], np.ones(1), astray)
     value = engine.judge_closely(np.ones(1), found.trained).value[0]
     assert value == pytest.approx(truth(problem), rel=2e-3)
     assert 0 < found.rounds[0] < 80
@@ -119,9 +121,15 @@ def test_problems_side_by_side_are_polished_one_by_one():
     problems = [describe({"order": 2}, radius=radius) for radius in (0.1, 0.6)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = DASGD(max_steps=250, optimizer=Adam()).solve_together(problems, [0, 0])
+        found = DASGD(gap_tol=1e-3, max_steps=250, optimizer=Adam()).solve_together(problems, [0, 0])
     for problem, solution in zip(problems, found, strict=True):
         assert solution.certificate.upper == pytest.approx(truth(problem), rel=2e-3)
+
+
+def test_a_policy_that_is_proved_already_needs_no_rounds():
+    solution = solve(describe({"order": 2}), gap_tol=1e3)
+    assert solution.converged
+    assert "rounds" not in solution.status
 
 
 def test_the_papers_own_ascents_are_left_as_they_are():

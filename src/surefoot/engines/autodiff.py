@@ -14,6 +14,7 @@ from surefoot.certificates import (
     Certificate,
     certify_general,
 )
+from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.affine_proof import affine_certificate
 from surefoot.engines.autodiff_atoms import (
     autodiff_adversary,
@@ -25,7 +26,7 @@ from surefoot.engines.autodiff_forms import BLOCK, FormBatch, general_parameters
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.joint import joint_certificate
 from surefoot.engines.moved_planes import polished_batch
-from surefoot.engines.multiplier_search import CHECK_ROWS, Judgement, relative_changes
+from surefoot.engines.multiplier_search import CHECK_ROWS, Judgement, finite_or_worse, relative_changes
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
@@ -197,7 +198,7 @@ class Autodiff(FormBatch, Engine):
         for trained in self.candidates(state):
             judged = self.judge_policies(state, trained)
             first = first or judged
-            rival = _Best(_finite_or_worse(judged.value), trained)
+            rival = _Best(finite_or_worse(judged.value), trained)
             self.best = rival if self.best is None else self._better(self.best, rival)
         assert first is not None  # a run always has a candidate
         state = self._with_multiplier(state, first.multiplier)
@@ -243,27 +244,37 @@ class Autodiff(FormBatch, Engine):
         assert self.best is not None  # just looked
         if max(len(form.weights) for form in self.forms) > CHECK_ROWS:
             # On few rows, a policy that happens to suit them may have won.
-            value = _finite_or_worse(self.judge_policies(state, self.best.trained, last=True).value)
+            value = finite_or_worse(self.judge_policies(state, self.best.trained, last=True).value)
             self.best = _Best(value, self.best.trained)
             for trained in self.candidates(state):
-                value = _finite_or_worse(self.judge_policies(state, trained, last=True).value)
+                value = finite_or_worse(self.judge_policies(state, trained, last=True).value)
                 self.best = self._better(self.best, _Best(value, trained))
         self._refuse_bottomless(state)
-        self._polish(state)
-        judged = self.judge_policies(state, self.best.trained, whole=True)
-        shares = self.non_concave(judged)
-        steps = np.asarray(state.steps, dtype=int)
-        return [self._answer(judged, k, float(share), int(steps[k])) for k, share in enumerate(shares)]
+        answers = self._answers(state, range(len(self.forms)))
+        target = TARGET_SHARE * self.options.gap_tol
+        unproved = [k for k, answer in enumerate(answers) if not answer.certificate.gap <= target]
+        # Not for a user who asked for the paper's own ascents, nor after a run that must be looked at.
+        if unproved and self.options.inner_steps == 0 and self.failed is None:
+            self._polish(state, unproved)
+            unproved = [k for k in unproved if self.rounds[k] > 0]
+            for k, answer in zip(unproved, self._answers(state, unproved), strict=True):
+                answers[k] = answer
+        return answers
 
-    def _polish(self, state: Any) -> None:
-        """Put the best policies where rounds over all rows prove them, if these are few.
-
-        Not of a user who asked for the paper's own ascents, nor after a run that must be looked at.
-        """
+    def _answers(self, state: Any, numbers: Sequence[int]) -> list[Answer]:
+        """Judge the best policies on all rows, and say what is known of some of them."""
+        if not numbers:
+            return []
         assert self.best is not None
-        if self.options.inner_steps > 0 or self.failed is not None:
-            return
-        found = polished_batch(self, np.exp(np.asarray(state.log_multiplier)), self.best.trained)
+        judged = self.judge_policies(state, self.best.trained, whole=True)
+        shares, steps = self.non_concave(judged), np.asarray(state.steps, dtype=int)
+        return [self._answer(judged, k, float(shares[k]), int(steps[k])) for k in numbers]
+
+    def _polish(self, state: Any, numbers: Sequence[int]) -> None:
+        """Put the best policies where rounds over all rows prove them, if these are few."""
+        assert self.best is not None
+        gammas = np.exp(np.asarray(state.log_multiplier))
+        found = polished_batch(self, numbers, gammas, self.best.trained)
         self.best = _Best(self.best.values, found.trained)
         self.plans, self.rounds = found.plans, found.rounds
 
@@ -385,8 +396,3 @@ class Autodiff(FormBatch, Engine):
         # Columns measured in their own units may be far from one.
         lengths = (form.units.spread / form.scale[features])[movable]
         return float(np.sqrt(np.mean(lengths**2))) * np.array(RADII)
-
-
-def _finite_or_worse(values: FloatArray) -> FloatArray:
-    """Return judged values with infinity for NaN, so that a policy that ran away is never the best."""
-    return np.where(np.isnan(values), np.inf, values)

@@ -7,6 +7,7 @@ case from below, and its policy meets it once the right tangents are there. The 
 run with some rounds of it: steps on single samples lead near the best policy, and rarely onto it.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,8 +233,10 @@ class Polished(NamedTuple):
     rounds: list[int]
 
 
-def polished_batch(batch: FormBatch, multipliers: FloatArray, trained: Any) -> Polished:
-    """Return policies no worse than those given, of the problems of a batch that have a program.
+def polished_batch(
+    batch: FormBatch, numbers: Sequence[int], multipliers: FloatArray, trained: Any
+) -> Polished:
+    """Return policies no worse than those given, of some problems of a batch if they have a program.
 
     ``multipliers`` are where the searches for the adversaries' multipliers begin.
     """
@@ -241,7 +244,8 @@ def polished_batch(batch: FormBatch, multipliers: FloatArray, trained: Any) -> P
     leaves = [np.array(leaf) for leaf in leaves]
     plans: list[Adversary | None] = [None] * len(batch.forms)
     rounds = [0] * len(batch.forms)
-    for k, form in enumerate(batch.forms):
+    for k in numbers:
+        form = batch.forms[k]
         if why_no_planes(form) is not None or not all(np.isfinite(leaf[k]).all() for leaf in leaves):
             continue
         alone = batch if len(batch.forms) == 1 else FormBatch([form], [batch.seeds[k]], batch.options)

@@ -78,6 +78,11 @@ def weighted_mean(weights: FloatArray, values: Any) -> FloatArray:
     return np.asarray((weights * np.where(weights > 0.0, values, 0.0)).sum(axis=1))
 
 
+def finite_or_worse(values: FloatArray) -> FloatArray:
+    """Return judged values with infinity for NaN, so that a policy that ran away is never the best."""
+    return np.where(np.isnan(values), np.inf, values)
+
+
 def relative_changes(judged: Judgement, last: Judgement | None) -> FloatArray:
     """Return how much each problem's worst case changed since the last check.
 
