@@ -112,6 +112,9 @@ def test_few_ways_need_no_kernel(grown, monkeypatch):
     trees = grown[1].trees
     compiled, told = trees.leaves(FRESH), trees(FRESH)
     monkeypatch.setattr(trees_module, "walk", Unloaded())
+    with pytest.raises(AssertionError, match="a kernel was loaded"):
+        trees.leaves(FRESH)  # as one is loaded already, another costs little
+    monkeypatch.setattr(trees_module, "grow_trees", Unloaded())
     np.testing.assert_array_equal(trees.leaves(FRESH), compiled)
     np.testing.assert_array_equal(trees(FRESH), told)
     assert trees.leaves(FRESH[:0]).shape == (0, len(trees.roots))

@@ -73,7 +73,8 @@ class Trees:
 
     def leaves(self, contexts: FloatArray) -> IntArray:
         """Return the node that each row ends at in each tree, shape (rows, trees)."""
-        loaded = getattr(walk, "signatures", True)  # plain functions, where Numba is switched off
+        # Where Numba is switched off, kernels are plain functions without signatures.
+        loaded = any(getattr(kernel, "signatures", True) for kernel in (walk, grow_trees))
         if not loaded and len(contexts) * len(self.roots) <= FEW_WAYS:
             return self._leaves_by_level(contexts)
         table = self.feature, self.threshold, self.below, self.above, self.roots
