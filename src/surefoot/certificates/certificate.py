@@ -33,7 +33,8 @@ class Certificate:
         decisions have limits, it speaks of the policy before its decisions are cut to them.
     kind
         "exact": both bounds are exact duals of each other. "bound": both are valid, the lower one
-        is not tight. "estimate": computed from a sample, true only on average.
+        is not tight. "value": the upper one is exact, and there is no lower one. "estimate":
+        computed from a sample, true only on average.
     message
         What this means, as a sentence.
     """

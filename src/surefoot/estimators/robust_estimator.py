@@ -1,5 +1,6 @@
 """How both estimators learn: fit, partial_fit, streams."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from surefoot.ambiguity import WassersteinBall
-from surefoot.certificates import make_certificate
+from surefoot.certificates import Certificate
 from surefoot.engines.choice import begin_stream, restored_stream, resume_stream, worst_case_of
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
 from surefoot.engines.stream import (
@@ -124,18 +125,18 @@ class RobustEstimator(FittedPolicy):
         return self
 
     def _take_as_it_is(self, problem: Problem, parameters: LinearParameters, y: FloatArray) -> None:
-        """Take a policy that nothing is left to solve for; its worst case is exact."""
+        """Take a policy that nothing is left to solve for; its worst case is all that is known."""
         self._take(problem, y)
         worst, multiplier = worst_case_of(problem, parameters)
         self.parameters_ = parameters
-        exact = make_certificate(worst, worst, 0.0, "exact")
         count = len(self.suspects_)
         left_out = f", numbers that look like errors ({count}) left out" if count else ""
-        self._certificate = replace(exact, message=(
+        message = (
             f"The worst-case expected cost of the ensemble within radius {self.radius_:.3g} (standard "
-            f"deviations of the outcome) of its honest decisions is {worst:.6g}{left_out}. "
-            "Nothing was solved for, so there is no gap."
-        ))  # fmt: skip
+            f"deviations of the outcome) of its honest decisions is {worst:.6g}{left_out}. Nothing is "
+            "proved about other policies."
+        )
+        self._certificate = Certificate(worst, -math.inf, math.inf, "value", message)
         self._multiplier = self._per_product(multiplier)
         self.converged_, self.n_steps_, self.history_ = True, 0, ()
         self.status_ = (
