@@ -48,6 +48,8 @@ constant = np.where(y[future] > best, 15 * (y[future] - best), 10 * (best - y[fu
 figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 axes.plot(np.array(shares) * 100, costs, "o-", color="#0b6e72", label="prepared policy")
 axes.axhline(constant, color="#8a8577", linestyle="--", label="same order every day")
-axes.set(xlabel="share of the weather that is missing, %", ylabel="cost a day", ylim=(0, 1.1 * constant))
+axes.set(
+    xlabel="share of the weather that is missing, %", ylabel="cost a day", ylim=(0, 1.1 * constant)
+)
 axes.set_title("Gaps cost little: weekdays carry most")
 axes.legend(frameon=False, loc="center right")
