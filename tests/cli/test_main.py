@@ -135,3 +135,13 @@ def test_ctrl_c_is_one_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("surefoot.cli.demo.run_demo", interrupt)
     assert main(["demo", "--out", str(tmp_path / "demo.png")]) == 130
     assert capsys.readouterr().err == "surefoot: interrupted.\n"
+
+
+def test_only_a_command_that_is_typed_looks_for_garbage_less_often(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr("gc.set_threshold", asked.append)
+    assert main(["--version"]) == 0
+    assert not asked
+    monkeypatch.setattr("sys.argv", ["surefoot", "--version"])
+    assert main() == 0
+    assert asked == [100_000]

@@ -1,5 +1,6 @@
 """Entry point of the ``surefoot`` command: runs one command, answers with an exit code."""
 
+import gc
 import importlib
 import os
 import sys
@@ -10,6 +11,9 @@ from surefoot.exceptions import SurefootError, WritingError
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 _TRACEBACK = "SUREFOOT_TRACEBACK"
+# A command that is typed makes thousands of objects as it loads, of which none is garbage: looking for
+# some after every 700 would take a fourteenth of its time.
+COLLECT_AFTER = 100_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done. 1: something failed that is not the user's doing. 2: a mistake in the command or in the
     data; nothing was written. 130: interrupted.
     """
+    if arguments is None:
+        gc.set_threshold(COLLECT_AFTER)
     args = list(sys.argv[1:] if arguments is None else arguments)
     try:
         typer = importlib.import_module("typer")
