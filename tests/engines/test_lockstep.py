@@ -68,6 +68,19 @@ def test_solve_many_answers_all_of_them_to_the_same_gap():
         assert answer.status.startswith("PrimalDual converged after")
 
 
+@pytest.mark.parametrize(("engine", "together"), [("batch", True), ("auto", False), ("threads", False)])
+def test_only_who_asks_for_one_program_gets_it(monkeypatch, engine, together):
+    # "auto" once took the program wherever there was a GPU, and with it worse answers.
+    asked = []
+    monkeypatch.setattr(
+        "surefoot.solvers.many.solve_in_lockstep",
+        lambda given, *_, **__: asked.append(given) or [None] * len(given),
+    )
+    answers = solve_many(problems(), engine=engine)
+    assert bool(asked) is together
+    assert all(answer.converged for answer in answers)
+
+
 def test_what_does_not_fit_runs_by_itself():
     data = synthetic(n=30, s=5, seed=0, test=1)
     boxed = Problem(COST, Linear(), Empirical(data.X, data.y), WassersteinBall(0.1, frozen=(0,)))
