@@ -31,7 +31,8 @@ class Style:
 _DASHES = (0, (5, 2))
 _DOTS = (0, (1, 1.4))
 STYLES = {
-    "ours-auto-2": Style("#0060a8", "-", "o", 2.6, 6),
+    "ours-auto-2": Style("#0060a8", "-", "o", 2.2, 6),
+    "surefoot": Style("#c1121f", "-", "o", 2.6, 7),
     "ours-auto-2-plain": Style("#3fa7e0", "-", "s", 2.2, 5),
     "ours-auto-1": Style("#0060a8", _DASHES, "", 1.1, 3),
     "ours-fixed-2": Style("#0060a8", _DOTS, "", 1.3, 3),
@@ -47,6 +48,8 @@ STYLES = {
     "oracle": Style("#000000", (0, (1, 2.5)), "", 1.4, 2),
 }
 LABELS = {method.name: method.label for method in METHODS}
+# What is drawn where more methods than these were run: more lines cannot be told apart.
+DRAWN = ("surefoot", "ours-auto-2", "literal", "saa", "erm-l1", "forest", "shapley-auto")
 TEXT = {"font.size": 9, "axes.titlesize": 9.5, "svg.fonttype": "none", "font.family": "sans-serif"}
 
 
@@ -140,6 +143,12 @@ def _legend(figure: Any, axes: Sequence[Any], columns: int) -> None:
     )  # fmt: skip
 
 
+def _drawn(summaries: Sequence[Summary]) -> list[Summary]:
+    """Leave out variants where there are more methods than a picture bears."""
+    crowded = len({one.method for one in summaries}) > len(DRAWN)
+    return [one for one in summaries if not crowded or one.method in DRAWN]
+
+
 Pick = Callable[[Summary], tuple[float | None, float | None, float | None]]
 
 
@@ -154,7 +163,7 @@ def _panels(
     band_from: int,
 ) -> Figure | None:
     """Draw one panel per (s, variance): a value against n, both on log scales."""
-    shown = [one for one in summaries if pick(one)[0] is not None]
+    shown = _drawn([one for one in summaries if pick(one)[0] is not None])
     rows = sorted({one.s for one in shown})
     columns = sorted({one.noise_variance for one in shown if one.noise_variance is not None})
     if not shown:
@@ -244,7 +253,7 @@ def variance_figure(
 
 def restaurant_figure(summaries: Sequence[Summary]) -> Figure | None:
     """Draw the restaurant: cost over days learned from, in all and of each product."""
-    here = [one for one in summaries if one.kind == "yaz" and one.mean is not None]
+    here = _drawn([one for one in summaries if one.kind == "yaz" and one.mean is not None])
     if not here:
         return None
     products, windows = list(dict.fromkeys(o.product for o in here)), sorted({o.n for o in here})

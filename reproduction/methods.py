@@ -1,5 +1,6 @@
 """The methods of the suite: each says its name and every setting, and makes a fresh estimator."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -119,8 +120,9 @@ class Default(Method):
         )
 
     def facts(self, fitted: Any) -> Facts:
-        """Return the radius, the certified gap and the solver's own sentence."""
-        return Facts(fitted.radius_, float(fitted.certificate_.gap), fitted.status_)
+        """Return the radius, the certified gap if there is one, and the sentence about them."""
+        gap = float(fitted.certificate_.gap)
+        return Facts(fitted.radius_, gap if math.isfinite(gap) else None, fitted.status_)
 
     def settings(self) -> dict[str, Any]:
         """Return every setting by name."""
@@ -262,6 +264,7 @@ class Oracle(Method):
 
 METHODS: tuple[Method, ...] = (
     Robust("ours-auto-2", "robust linear"),
+    Default("surefoot", "Surefoot"),
     Robust("ours-auto-1", "robust linear, order 1", order=1),
     Robust("ours-auto-2-plain", "robust linear, no intercept", intercept=False),
     Robust("ours-fixed-2", "robust linear, radius 0.3", radius=0.3),

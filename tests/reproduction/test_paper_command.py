@@ -93,7 +93,7 @@ def test_the_size_decides_the_repetitions(monkeypatch, tmp_path):
     monkeypatch.setattr(reproduce, "run_suite", note)
     for size in ([], ["--full"], ["--quick"], ["--full", "--repetitions", "3"]):
         assert main(["paper", *size, "--out", str(tmp_path / "out")]) == 130
-    assert seen == [(91, 5, 14), (91, 20, 14), (13, 2, 14), (91, 3, 14)]
+    assert seen == [(91, 5, 15), (91, 20, 15), (13, 2, 15), (91, 3, 15)]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ def ratios(makers):
     if "surefoot" not in methods:
         return {}
     for cell in chosen:
-        entry = sums.setdefault((cell.task, cell.n, cell.backorder), dict.fromkeys(methods, 0.0))
+        key = (cell.task, cell.n, cell.backorder, cell.holding)
+        entry = sums.setdefault(key, dict.fromkeys(methods, 0.0))
         for name in methods:
             entry[name] += costs[cell, name]
     return {
