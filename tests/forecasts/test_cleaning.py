@@ -105,3 +105,23 @@ def test_outcomes_on_both_sides_of_zero_are_judged_as_they_are():
     slips = np.flatnonzero(y > 4.0)[:3]
     y[slips] *= 100.0
     assert set(slips) <= set(np.flatnonzero(judged_outcomes(X, y).gross))
+
+
+@pytest.mark.parametrize("count", [4, 9, 10, 11, 15, 30, 45])
+def test_demand_on_few_days_is_no_error(count):
+    rng = np.random.default_rng(count)
+    X, y = rng.normal(size=(100, 3)), np.zeros(100)
+    y[rng.choice(100, count, replace=False)] = 1.0 + rng.poisson(50, count)
+    assert not judged_outcomes(X, y).gross.any()
+
+
+def test_a_slip_among_days_with_demand_is_an_error():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)), np.zeros(100)
+    y[:30] = 1.0 + rng.poisson(50, 30)
+    y[7] *= 100.0
+    judged = judged_outcomes(X, y)
+    assert np.flatnonzero(judged.gross).tolist() == [7]
+    assert 20.0 < judged.expected[7] < 120.0
+    assert judged.bounded[7] < 1000.0
+    assert judged.expected[50] == 0.0

@@ -239,6 +239,16 @@ def test_honest_decisions_are_for_contexts_that_stay():
     assert np.abs(found.decisions - found.stack(X[found.kept])).mean() < 0.6  # rows that move: 1.2
 
 
+def test_protection_follows_no_trend():
+    sales = 100.0 + 2.0 * np.arange(62.0)
+    X, y = np.column_stack([sales[1:-1], sales[:-2]]), sales[2:]
+    plain, safe = (Ensemble(protect=p).fit(X, y, None, PIECES, 0).stack for p in (0.0, 1.0))
+    far = X[-1:] + 100.0
+    assert plain(far)[0] > 280.0
+    assert safe(far)[0] == pytest.approx(safe(np.clip(far, safe.least, safe.most))[0], rel=0.05)
+    assert safe(far) == safe(far + 100.0)
+
+
 def test_protection_costs_little_and_pays_when_contexts_shift():
     data = synthetic(n=100, s=10, seed=0)
     plain, safe = (RobustNewsvendor(1.0, 0.2, protect=p).fit(data.X, data.y) for p in (0.0, 1.0))

@@ -109,10 +109,14 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
 
     An outcome is a gross error if it is many robust scales away from a linear forecast and, where
     outcomes are positive, far from the others on the logarithm, too: heavy tails are no errors, and
-    neither are outcomes that their contexts explain.
+    neither are outcomes that their contexts explain. Where most outcomes are one number, as on days
+    without demand, only the others are judged, among themselves.
     """
     n, middle = len(outcomes), float(np.median(outcomes))
     none, expected = np.zeros(n, dtype=bool), np.full(n, middle)
+    others = outcomes != middle
+    if n >= LEAST_ROWS and others.mean() < 0.5:
+        return _judged_among_others(contexts, outcomes, others)
     width = float(robust_scale(outcomes[:, None])[0])
     if n < LEAST_ROWS or width == 0.0:
         return JudgedOutcomes(none, expected, outcomes)
@@ -137,6 +141,18 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
         away = np.abs(logs - np.median(logs[positive])) > GROSS_LOG * max(spread, 1e-9)
         gross &= away | (outcomes < 0.0)
     return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
+
+
+def _judged_among_others(
+    contexts: FloatArray, outcomes: FloatArray, others: BoolArray
+) -> JudgedOutcomes:
+    """Judge those outcomes that are not the number which most of them are."""
+    gross, expected, bounded = np.zeros_like(others), np.full(len(outcomes), np.nan), outcomes.copy()
+    expected[~others] = outcomes[~others]
+    if others.any():
+        told = judged_outcomes(contexts[others], outcomes[others])
+        gross[others], expected[others], bounded[others] = told
+    return JudgedOutcomes(gross, expected, bounded)
 
 
 def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:

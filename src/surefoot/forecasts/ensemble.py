@@ -58,7 +58,8 @@ class Ensemble:
     protect
         A shift of contexts, in standard deviations of each column, that decisions are rehearsed for:
         every row is decided under contexts that have moved in several ways, and members are weighed
-        by the most costly one of each row. Zero takes the data as they are.
+        by the most costly one of each row; no trend is followed outside what was seen. Zero takes the
+        data as they are.
 
     Examples
     --------
@@ -121,7 +122,8 @@ class Ensemble:
             return worst_weights(honest[:, some], rows.outcomes[some], masses[some], pieces, count)
 
         weights = weighed(rows.masses)
-        trend = linear_trend(rows, pieces, seed)
+        # A trend that follows contexts is what protection is against.
+        trend = linear_trend(rows, pieces, seed) if self.protect == 0.0 else None
         stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)

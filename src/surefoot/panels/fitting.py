@@ -88,7 +88,7 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
                 empty,
                 status=FITTED,
                 radius=float(model.radius_),
-                gap=float(model.certificate_.gap),
+                gap=model.certificate_.gap if math.isfinite(model.certificate_.gap) else math.nan,
                 cost=held_out_cost(model),
                 constant_cost=constant_held_out(settings.cost, outcomes, model.random_state),
                 constant=best_constant(settings.cost, outcomes),
