@@ -10,9 +10,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import Problem, affine_forms
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**32)
 prices = st.integers(1, 9)
 

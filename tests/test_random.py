@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import surefoot
 from surefoot.random import rng_for
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 names = st.lists(st.text("ab01-", max_size=4), min_size=1, max_size=3)
 
 

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from surefoot.ambiguity import Box, WassersteinBall
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def exactly(message):

@@ -15,9 +15,7 @@ from surefoot.costs import AuxiliaryCost, ConvexPiecewiseCost, Cost, Newsvendor,
 from surefoot.costs.base import outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 slopes = st.floats(0.05, 20)
 widths = st.floats(0.05, 3)
 residuals = st.floats(-50, 50)

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from surefoot.costs import Newsvendor, Pieces
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 prices = st.floats(0.05, 20)
 amounts = st.floats(-50, 50)
 shares = st.floats(0, 1)

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from surefoot.costs import Pricing
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 prices = st.floats(0.1, 30)
 demands = st.floats(0.1, 100)
 kinds = st.sampled_from(["linear", "exponential"])

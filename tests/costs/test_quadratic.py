@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from surefoot.costs import Quadratic
 from surefoot.exceptions import InvalidInputError
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 amounts = st.floats(-50, 50)
 weights = st.floats(0.05, 20)
 shares = st.floats(0, 1)

@@ -13,9 +13,7 @@ from scipy.optimize import brentq
 from surefoot.ambiguity.moves import best_moves
 from surefoot.engines.ascent import Limits, climb, far_starts, propose, transport
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**32)
 COLUMNS, STEPS = 3, 20
 LENGTHS = np.geomspace(0.1, 100.0, 24)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from surefoot.engines.literal_kernel import literal_steps
 from tests.oracles.literal_twin import literal_update
 
-law = settings(derandomize=True, deadline=None, max_examples=60)
+law = settings(derandomize=True, deadline=None)
 
 
 def data(seed, rows=10, columns=4):

@@ -144,7 +144,7 @@ def deep(depth):
     return value
 
 
-LEAVES = f"{FORECAST}/members/2"
+LEAVES = f"{FORECAST}/members/3"
 CRAFTED = {
     # ensembles
     "members of other columns": ("ensemble", in_part(f"{FORECAST}/least", lambda a: a[:-1])),
@@ -152,7 +152,7 @@ CRAFTED = {
     "weights with NaN": ("ensemble", in_part(f"{FORECAST}/weights", set_entry(0, np.nan))),
     "limits the wrong way round": ("ensemble", in_part(f"{FORECAST}/least", set_entry(0, 1e9))),
     "a Box for a member": ("ensemble", put(f"{FORECAST}/members/1", box)),
-    "a logarithm beyond all numbers": ("ensemble", put(f"{FORECAST}/members/1/most", 1e9)),
+    "a logarithm beyond all numbers": ("ensemble", put(f"{FORECAST}/members/2/most", 1e9)),
     "a leaf beyond the samples": ("ensemble", in_part(f"{LEAVES}/leaf", lambda a: a + 10**6)),
     "samples with NaN": ("ensemble", in_part(f"{LEAVES}/samples", lambda a: a * np.nan)),
     "a quantile of two": ("ensemble", put(f"{LEAVES}/quantile", 2.0)),

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical, Nominal
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Few values, so that rows and outcomes repeat.
 cells = st.sampled_from([-1.5, 0.1, 0.3, 2.0])
 

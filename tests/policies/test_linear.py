@@ -12,9 +12,7 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.policies import Linear, LinearParameters, Policy, Units
 from surefoot.sets import Box
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**32)
 
 

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.policies import ELU, Sigmoid
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 UNITS = {
     "mean": np.array([1.0, -1.0]),
     "spread": np.array([2.0, 0.5]),

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.policies import MaxAffine
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 seeds = st.integers(0, 2**32)
 ABSOLUTE = {"theta": np.array([[[1.0]], [[-1.0]]]), "intercept": np.zeros((2, 1))}
 

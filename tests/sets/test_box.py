@@ -13,9 +13,7 @@ from hypothesis.extra import numpy as hnp
 from surefoot.exceptions import InvalidInputError
 from surefoot.sets import Box, DecisionSet
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 bounds = st.floats(allow_nan=False)
 
 

@@ -12,9 +12,7 @@ from hypothesis.extra import numpy as hnp
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.sets import Budget, DecisionSet
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 totals = st.floats(1e-3, 1e6)
 shapes = st.sampled_from([(1,), (3,), (3, 4), (2, 3, 5)])
 anything = hnp.arrays(float, shapes, elements=st.floats(-1e300, 1e300))

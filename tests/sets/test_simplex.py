@@ -8,9 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from surefoot.sets import DecisionSet, Simplex
 
-repeatable = settings(
-    derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
-)
+repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 shapes = st.sampled_from([(2,), (3, 4), (2, 3, 5)])
 anything = hnp.arrays(float, shapes, elements=st.floats(-1e300, 1e300))
 ordinary = hnp.arrays(float, (4,), elements=st.floats(-20, 20))

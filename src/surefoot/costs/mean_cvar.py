@@ -1,9 +1,9 @@
 """Risk and return of a portfolio."""
 
+import importlib
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from surefoot.costs.base import AuxiliaryCost, check_one_shape, outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
@@ -97,6 +97,7 @@ class MeanCVaR(AuxiliaryCost):
         most = weights / (1.0 - self.level)
         tail, count = weights, int(groups.max()) + 1
         plain = group_sums(groups, weights[:, None] * outcomes, count)
+        programs = importlib.import_module("scipy.optimize")  # it loads slowly, and few ask for a bound
         unit = float(np.abs(weights @ np.abs(outcomes)).max()) or 1.0
         rows, right = np.zeros((0, len(weights) + count)), np.zeros(0)
         for _ in range(TAIL_ROUNDS if self.risk_aversion > 0.0 else 0):
@@ -109,7 +110,7 @@ class MeanCVaR(AuxiliaryCost):
             own[groups, np.arange(len(weights))] = (decisions[groups] * outcomes).sum(axis=1)
             rows = np.vstack([rows, np.hstack([self.risk_aversion * own / unit, -np.eye(count)])])
             right = np.append(right, -(decisions * plain).sum(axis=1) / unit)
-            found = linprog(
+            found = programs.linprog(
                 np.append(np.zeros(len(weights)), np.ones(count)), A_ub=rows, b_ub=right,
                 A_eq=np.append(np.ones(len(weights)), np.zeros(count))[None, :], b_eq=[1.0],
                 bounds=[*((0.0, float(one)) for one in most), *[(None, None)] * count],
