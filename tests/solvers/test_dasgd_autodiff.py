@@ -161,8 +161,15 @@ TIERS = TieredNewsvendor(((0, 1.0), (1.0, 2.0)), 0.3)
 BOXED = WassersteinBall(0.1, support=Box(-9, 9), scale=False)
 
 
-@pytest.mark.parametrize("cost", [Newsvendor(1.0, 0.2), TIERS], ids=["two lines", "three lines"])
-@pytest.mark.parametrize("ball", [WassersteinBall(0.1), BOXED], ids=["free", "box"])
+@pytest.mark.parametrize(
+    ("cost", "ball"),
+    [
+        pytest.param(Newsvendor(1.0, 0.2), WassersteinBall(0.1), id="free-two lines"),
+        pytest.param(TIERS, BOXED, id="box-three lines"),
+        pytest.param(TIERS, WassersteinBall(0.1), id="free-three lines", marks=pytest.mark.nightly),
+        pytest.param(Newsvendor(1.0, 0.2), BOXED, id="box-two lines", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_linear_policy_with_a_piecewise_linear_cost_keeps_its_proof(cost, ball):
     problem = Problem(cost, Linear(), Empirical(*data()), ball)
     solution = solve(problem, max_steps=3_000, optimizer=Adam())
