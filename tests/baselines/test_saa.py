@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.baselines import SAA
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs.quantiles import weighted_quantile
 
 numbers = st.integers(-20, 20).map(float)
 rows = st.lists(st.tuples(numbers, st.integers(0, 4)), min_size=2, max_size=12).filter(

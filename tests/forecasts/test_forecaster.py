@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 
 from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantile
+from surefoot.costs.quantiles import weighted_quantile
 from surefoot.exceptions import InvalidTypeError
 from surefoot.forecasts import Forecaster
 from surefoot.forecasts.forecaster import BENDS, SHARED, SPREADS

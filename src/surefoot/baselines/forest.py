@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from surefoot.baselines.base import Baseline
 from surefoot.costs import ConvexPiecewiseCost, Pieces
-from surefoot.costs.base import LEVEL_TOL
+from surefoot.costs.quantiles import LEVEL_TOL
 from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical

@@ -8,13 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from surefoot.costs.quantiles import LEVEL_TOL, weighted_quantile
 from surefoot.exceptions import InvalidInputError
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray, IntArray
 from surefoot.validation import check_number
-
-# A cumulative weight this close below a level has reached it: ten times 0.1 is not quite 1.
-LEVEL_TOL = 1e-12
 
 
 class Cost(ABC):
@@ -141,31 +139,6 @@ def outcome_spread(outcomes: FloatArray, weights: FloatArray) -> FloatArray:
     fallback = np.where(mean != 0.0, np.abs(mean), 1.0)
     # A spread that is only rounding would make a unit of nothing.
     return np.where(spread > 1e-12 * np.abs(mean), spread, fallback)
-
-
-def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
-    """Return the smallest value whose cumulative weight reaches ``level`` of the total.
-
-    >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.full(3, 1 / 3), 0.5)
-    2.0
-    """
-    order = np.argsort(values, kind="stable")
-    covered = np.cumsum(weights[order])
-    place = int(np.searchsorted(covered, (level - LEVEL_TOL) * covered[-1]))
-    return float(values[order[min(place, len(values) - 1)]])
-
-
-def weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
-    """Return ``weighted_quantile`` of each row of ``values``, shape (rows,).
-
-    >>> weighted_quantiles(np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 9.0]]), np.full(3, 1 / 3), 0.5)
-    array([2., 0.])
-    """
-    order = np.argsort(values, axis=1, kind="stable")
-    covered = np.cumsum(weights[order], axis=1)
-    place = np.argmax(covered >= (level - LEVEL_TOL) * covered[:, -1:], axis=1)
-    rows = np.arange(len(values))
-    return np.asarray(values[rows, order[rows, place]])
 
 
 class AuxiliaryCost(Cost):

@@ -14,7 +14,7 @@ from surefoot.ambiguity.balance import HALVINGS
 from surefoot.ambiguity.form import FLOOR_SHARE
 from surefoot.ambiguity.lower_bound import GOLDEN, SECTIONS, SHARE_HALVINGS
 from surefoot.certificates.certificate import CROSSED, MET
-from surefoot.costs.base import LEVEL_TOL
+from surefoot.costs.quantiles import LEVEL_TOL
 from surefoot.engines.compiling import kernel
 from surefoot.typing import FloatArray
 

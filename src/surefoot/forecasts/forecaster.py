@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import ThreadpoolController
 
 from surefoot.costs import Pieces
-from surefoot.costs.base import weighted_quantiles
+from surefoot.costs.quantiles import weighted_quantiles
 from surefoot.engines.ridge_kernel import average_coefficients
 from surefoot.forecasts.forecast import Forecast, SmoothPart
 from surefoot.forecasts.rows import CONSTANT_COLUMN, Rows

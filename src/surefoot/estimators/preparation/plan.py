@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.costs.base import weighted_quantile, weighted_quantiles
+from surefoot.costs.quantiles import weighted_quantile, weighted_quantiles
 from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
