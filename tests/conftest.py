@@ -126,6 +126,14 @@ def _affine(seed: int = 0, **options: object) -> WassersteinForm:
     return affine_forms(_problem(seed, **options))[0].in_plain_units()
 
 
+@pytest.fixture(autouse=True)
+def no_figures() -> None:
+    """Close what earlier tests drew: matplotlib warns of the twenty-first open figure."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
+
+
 @pytest.fixture(scope="session")
 def make_problem() -> Callable[..., Problem]:
     """Return the maker of random problems."""

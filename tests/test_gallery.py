@@ -20,9 +20,6 @@ MOST_LINES = 7
 def headless(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("Agg")
-    plt.close("all")
-    yield
-    plt.close("all")
 
 
 def marked(path):

@@ -30,9 +30,7 @@ NAMES = ("rain", "price", "sun", "wind", "heat")
 def plt():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    pyplot = importlib.import_module("matplotlib.pyplot")
-    yield pyplot
-    pyplot.close("all")
+    return importlib.import_module("matplotlib.pyplot")
 
 
 @pytest.fixture(scope="module")
