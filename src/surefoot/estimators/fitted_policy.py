@@ -114,6 +114,28 @@ shift by 0.3 standard deviations, at most 0.611.
         return getattr(self, "feature_names_in_", None)
 
     @property
+    def drift_(self) -> Any:
+        """What recent errors add to every decision, a number or one for each product.
+
+        Not zero only for the default that was told when its rows were, and found its errors to last.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from surefoot import RobustNewsvendor
+        >>> rng = np.random.default_rng(0)
+        >>> weekday, walk = np.eye(7)[np.arange(140) % 7], np.cumsum(rng.normal(size=140))
+        >>> sales = 50.0 + weekday @ np.arange(7) + walk + rng.normal(size=140)
+        >>> model = RobustNewsvendor(1.0, 0.2).fit(weekday, sales, time=np.arange(140))
+        >>> round(model.drift_), round(walk[-7:].mean() - walk.mean())
+        (3, 4)
+        """
+        check_is_fitted(self)
+        offset = getattr(self.problem_.policy, "offset", None)
+        shifts = offset.shifts if isinstance(offset, Forecasts) else np.zeros(self._n_outcomes)
+        return self._per_product(shifts)
+
+    @property
     def scale_(self) -> FloatArray:
         """The unit of each column (of each feature, if the policy has a feature map)."""
         check_is_fitted(self)

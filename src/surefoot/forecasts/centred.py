@@ -54,6 +54,11 @@ class Forecasts:
         """Whether these are decisions of ensembles, and not forecasts to be corrected."""
         return all(isinstance(one, Stack) for one in self.forecasts)
 
+    @property
+    def shifts(self) -> FloatArray:
+        """What recent errors add to decisions, shape (products,)."""
+        return np.array([one.shift if isinstance(one, Stack) else 0.0 for one in self.forecasts])
+
     def far(self, contexts: FloatArray) -> BoolArray:
         """Return which numbers lie far outside what was seen, shape of the contexts."""
         far = np.zeros(contexts.shape, dtype=bool)

@@ -1,22 +1,25 @@
 """The question that the ensemble answers: a policy, its honest decisions, and what they may cost."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
 from surefoot.ambiguity import AmbiguitySet, WassersteinBall
-from surefoot.costs import ConvexPiecewiseCost, Cost
+from surefoot.costs import ConvexPiecewiseCost, Cost, Pieces
 from surefoot.exceptions import UnsupportedProblemError
 from surefoot.forecasts.centred import Forecasts, Question, why_not_centred
+from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.confidence import cost_bound_of_rows
+from surefoot.forecasts.drift import drift
 from surefoot.forecasts.ensemble import Ensemble
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.stack import Stack
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters, Policy
 from surefoot.policies.features import Select
@@ -54,43 +57,90 @@ def ensembled(
         or not isinstance(ball, WassersteinBall)
     ):
         raise UnsupportedProblemError(f"nominal='auto' cannot treat this: {reason}; use nominal=None.")
-    order, _ = rows.distinct_rows()
-    distinct = rows.distinct()
     frozen = ball.frozen_columns(rows.n_columns, rows.names)
-    made = [
-        ensemble.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen)
-        for j, pieces in enumerate(cost.pieces(rows.n_products))
-    ]
-    decided = np.full(distinct.outcomes.shape, np.nan)
-    for j, one in enumerate(made):
-        decided[one.kept, j] = one.decisions
-    kept = np.flatnonzero(np.isfinite(decided).all(axis=1))
-    nominal = Empirical(
-        distinct.contexts[kept], distinct.outcomes[kept], distinct.masses[kept], names=rows.names,
-        offsets=decided[kept],
-    )  # fmt: skip
+    learned = _learn(cost, ensemble, rows, seed, frozen, when)
+    nominal = learned.nominal
     features = Select(tuple(np.flatnonzero(~frozen).tolist())) if frozen.any() else None
-    stacks = Forecasts(tuple(one.stack for one in made))
     free = ball if features is None else ball.on_columns(np.flatnonzero(~frozen))
     if not math.isfinite(free.outcome_cost) and policy.decisions is None:
         spread = float(column_spread(nominal.outcomes, nominal.weights).mean())
         free = replace(free, outcome_cost=spread**-free.order if spread > 0.0 else 1.0)
-    problem = Problem(cost, replace(policy, offset=stacks, features=features), nominal, free.at(0.0))
+    problem = Problem(
+        cost, replace(policy, offset=learned.stacks, features=features), nominal, free.at(0.0)
+    )
     size = rows.n_columns if features is None else max(int((~frozen).sum()), 1)
     parameters = LinearParameters(np.zeros((size, rows.n_products)), np.zeros(rows.n_products))
+    rolled = None
+    if when is not None:
+        order = np.argsort(when, kind="stable")
+        wrong = np.isin(order, [suspect.row for suspect in learned.suspects])
+        order = order[~wrong & (rows.weights[order] > 0.0)]
+        rolled = _rolled(cost, policy, ensemble, rows.take(order), when[order], seed, frozen)
+    return Question(problem, problem, parameters=parameters, suspects=learned.suspects, rolling=rolled)
+
+
+class Learned(NamedTuple):
+    """What ensembles learned from rows: policies, rows with their honest decisions, and suspects."""
+
+    stacks: Forecasts
+    nominal: Empirical
+    suspects: tuple[Suspect, ...]
+
+
+def _learn(
+    cost: ConvexPiecewiseCost,
+    ensemble: Ensemble,
+    rows: Empirical,
+    seed: int,
+    frozen: BoolArray,
+    when: IntArray | None,
+) -> Learned:
+    """Fit an ensemble for each product; in order of time decisions follow a level that drifts."""
+    order, masses, places = rows.distinct_rows()
+    distinct = rows.take(order, masses)
+    products = cost.pieces(rows.n_products)
+    made = [
+        ensemble.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen)
+        for j, pieces in enumerate(products)
+    ]
+    decided = np.full(distinct.outcomes.shape, np.nan)
+    for j, one in enumerate(made):
+        decided[one.kept, j] = one.decisions
+    told, stacks = distinct, tuple(one.stack for one in made)
+    late = np.zeros(0, dtype=np.int64)
+    if when is not None:  # equal rows were at different times
+        late = np.lexsort((places, when))
+        late = late[places[late] >= 0]
+        told, decided = rows.take(late), decided[places[late]]
+    kept = np.flatnonzero(np.isfinite(decided).all(axis=1))
+    told, decided = told.take(kept), decided[kept]
+    if when is not None:
+        stacks, decided = _drifting(stacks, told, decided, when[late[kept]], products)
+    nominal = Empirical(told.contexts, told.outcomes, told.masses, names=rows.names, offsets=decided)
     suspects = tuple(
         suspect._replace(row=int(order[suspect.row]), column=_column(suspect.column, j, rows))
         for j, one in enumerate(made)
         for suspect in one.suspects
         if j == 0 or suspect.column == "outcome"
     )
-    rolled = None
-    if when is not None:
-        order = np.argsort(when, kind="stable")
-        wrong = np.isin(order, [suspect.row for suspect in suspects])
-        order = order[~wrong & (rows.weights[order] > 0.0)]
-        rolled = _rolled(cost, policy, ensemble, rows.take(order), when[order], seed, frozen)
-    return Question(problem, problem, parameters=parameters, suspects=suspects, rolling=rolled)
+    return Learned(Forecasts(stacks), nominal, suspects)
+
+
+def _drifting(
+    stacks: tuple[Stack, ...],
+    rows: Empirical,
+    decided: FloatArray,
+    times: IntArray,
+    products: Sequence[Pieces],
+) -> tuple[tuple[Stack, ...], FloatArray]:
+    """Return policies and honest decisions that follow recent errors."""
+    moved, found = [], np.empty_like(decided)
+    for j, (stack, pieces) in enumerate(zip(stacks, products, strict=True)):
+        told, lowest = rows.outcomes[:, j], stack.lowest
+        moves, ahead = drift(decided[:, j], told, rows.masses, times, pieces, lowest)
+        found[:, j] = np.maximum(decided[:, j] + moves, lowest)
+        moved.append(replace(stack, shift=ahead))
+    return tuple(moved), found
 
 
 def _rolled(
@@ -105,11 +155,7 @@ def _rolled(
     """Return what decisions cost in order of time."""
 
     def learn(past: Empirical) -> Callable[[FloatArray], FloatArray]:
-        past = past.distinct()
-        forecasts = Forecasts(tuple(
-            ensemble.fit(past.contexts, past.outcomes[:, j], past.masses, pieces, seed, frozen).stack
-            for j, pieces in enumerate(cost.pieces(rows.n_products))
-        ))  # fmt: skip
+        forecasts = _learn(cost, ensemble, past, seed, frozen, times[: len(past.outcomes)]).stacks
         limits = policy.decisions
         return forecasts if limits is None else lambda contexts: limits.map_into(forecasts(contexts))
 

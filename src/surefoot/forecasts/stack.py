@@ -37,6 +37,8 @@ class Stack:
     trend
         What is followed outside, or None. A lone far number may be an error and is taken as the nearest
         inside.
+    shift
+        What recent errors add to every decision.
     """
 
     members: tuple[Member, ...]
@@ -48,6 +50,7 @@ class Stack:
     lower: float
     upper: float
     trend: Trend | None
+    shift: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -65,7 +68,7 @@ class Stack:
             check_array("trend", self.trend.line.forecast.theta, self.least.shape)
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
-        for name in ("lower", "upper"):
+        for name in ("lower", "upper", "shift"):
             check_number(name, getattr(self, name))
         if not (self.least <= self.most).all() or self.lower > self.upper:
             raise InvalidInputError("least and lower must be below most and upper, got others.")
@@ -79,8 +82,12 @@ class Stack:
             moves = self._cut(contexts, max(REACH, self.margin)) - inside
             moves *= trust_of_farthest(self._outside(contexts) / self.far_margin)
             decided = self.trend.follow(decided, inside, moves)
-        # Where outcomes were never negative, decisions are not.
-        return np.asarray(np.maximum(decided, 0.0) if self.lower >= 0.0 else decided)
+        return np.asarray(np.maximum(decided + self.shift, self.lowest))
+
+    @property
+    def lowest(self) -> float:
+        """What decisions are at least: where outcomes were never negative, decisions are not."""
+        return 0.0 if self.lower >= 0.0 else -np.inf
 
     def _cut(self, contexts: FloatArray, margin: float) -> FloatArray:
         """Return contexts cut to so many ranges outside what was seen."""

@@ -17,8 +17,10 @@ LARGEST = 1e100
 
 def _merge_equal_rows(
     contexts: FloatArray, outcomes: FloatArray, masses: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """Order rows by value, join equal rows; return the rows that stay and the sums of their masses.
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """Order rows by value, join equal rows.
+
+    Returns the rows that stay, the sums of their masses, and for each row which of them it is.
 
     Masses are the weights before they are scaled: whole numbers add up without rounding, so a row
     repeated k times and a row of weight k are the same thing to the last bit, and the order in which
@@ -30,8 +32,10 @@ def _merge_equal_rows(
     tied = np.zeros(len(first), dtype=bool)
     tied[1:] |= first[1:] == first[:-1]
     tied[:-1] |= first[1:] == first[:-1]
+    place = np.empty(len(order), dtype=np.int64)
     if not tied.any():
-        return order, masses[order]
+        place[order] = np.arange(len(order))
+        return order, masses[order], place
     rows = order[tied]
     # Masses come last, so that those of equal rows are always added in one order.
     keys = np.column_stack([outcomes[rows], contexts[rows], masses[rows]])
@@ -42,7 +46,8 @@ def _merge_equal_rows(
         axis=1
     )
     starts = np.flatnonzero(fresh)
-    return order[starts], np.add.reduceat(masses[order], starts)
+    place[order] = np.cumsum(fresh) - 1
+    return order[starts], np.add.reduceat(masses[order], starts), place
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,15 +156,21 @@ class Empirical(Nominal):
 
         Rows are ordered by what a policy has to decide about: outcomes, less offsets if there are any.
         """
-        return self.take(*self.distinct_rows())
+        rows, masses, _ = self.distinct_rows()
+        return self.take(rows, masses)
 
-    def distinct_rows(self) -> tuple[IntArray, FloatArray]:
-        """Return which rows ``distinct`` keeps, in its order, and their masses."""
+    def distinct_rows(self) -> tuple[IntArray, FloatArray, IntArray]:
+        """Return which rows ``distinct`` keeps, in its order, their masses, and each row's place there.
+
+        Rows without weight have the place -1.
+        """
         kept = np.flatnonzero(self.weights > 0)
         X, y, masses = self.contexts[kept], self.outcomes[kept], self.masses[kept]
         if self.offsets is None:
-            rows, masses = _merge_equal_rows(X, y, masses)
+            rows, masses, places = _merge_equal_rows(X, y, masses)
         else:
             fixed = self.offsets[kept]
-            rows, masses = _merge_equal_rows(np.hstack([X, fixed]), y - fixed, masses)
-        return kept[rows], masses
+            rows, masses, places = _merge_equal_rows(np.hstack([X, fixed]), y - fixed, masses)
+        every = np.full(len(self.weights), -1, dtype=np.int64)
+        every[kept] = places
+        return kept[rows], masses, every

@@ -61,7 +61,7 @@ def series_digest(series: Series, fingerprint: str) -> str:
     """Return a fingerprint of a series and its settings."""
     seen = hashlib.sha256(fingerprint.encode())
     seen.update("\x1f".join(series.key).encode())
-    columns = {**series.contexts, "": series.outcomes}
+    columns = {**series.contexts, "": series.outcomes, "\x1d": series.times}
     for name, values in columns.items():
         seen.update(f"\x1e{name}\x1e".encode())
         if values is None:
@@ -82,7 +82,7 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
             table, outcomes = series.table(), series.clean_outcomes()
             if len(outcomes) < 2:
                 raise InvalidInputError(f"A series must have at least 2 rows, got {len(outcomes)}.")
-            policy = settings.policy(series.key).fit(table, outcomes)
+            policy = settings.policy(series.key).fit(table, outcomes, time=series.times)
             model = policy.model_
             found = replace(
                 empty,
@@ -172,7 +172,9 @@ def evaluate_series(series: Series, settings: FitSettings, window: RollingWindow
             outcomes = series.clean_outcomes()
             for split in window.splits(len(outcomes), 0):
                 past, ahead = series.take(split.train), series.take(split.test)
-                policy = settings.policy(series.key).fit(past.table(), outcomes[split.train])
+                policy = settings.policy(series.key).fit(
+                    past.table(), outcomes[split.train], time=past.times
+                )
                 costs.append(policy.cost(ahead.table(), outcomes[split.test]))
                 constants.append(
                     constant_cost(settings.cost, outcomes[split.train], outcomes[split.test])

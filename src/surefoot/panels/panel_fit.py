@@ -59,8 +59,8 @@ def fit_many(
     model
         An unfitted policy in the place of ``cost``, such as ``RobustNewsvendor(1.0, 0.2, radius=0.1)``.
     time
-        The column that orders the rows of a series. Dates also count as a context, by weekday and
-        month.
+        The column that orders the rows of a series: bounds then come from rolling origins, and
+        decisions follow a level that drifts. Dates also count as a context, by weekday and month.
     contexts
         The columns that are known beforehand; None is all others. Numbers, categories, dates and gaps
         are prepared series by series, as ``PreparedPolicy`` does.

@@ -217,7 +217,8 @@ def _rehearsed(
         warnings.simplefilter("ignore")
         try:
             outcomes, judged = past.clean_outcomes(), ahead.clean_outcomes()
-            own = settings.policy(series.key).fit(past.table(), outcomes).predict(ahead.table())
+            own = settings.policy(series.key).fit(past.table(), outcomes, time=past.times)
+            own = own.predict(ahead.table())
             units = outcome_units(outcomes)
             mean, size = _corrected(units, past.table(), outcomes, pooled, error)
             others = mean + size * pooled.predict(ahead.table())

@@ -49,13 +49,15 @@ class PanelColumns:
 class Series:
     """The rows of one key: contexts by name, outcomes if they are known, and where the rows stood.
 
-    ``fault`` says why the rows could not be read, if so.
+    ``times`` says when each row was, if a column says so: a whole number that rises. ``fault`` says why
+    the rows could not be read, if so.
     """
 
     key: Key
     contexts: Columns
     outcomes: NDArray[Any] | None
     rows: IntArray
+    times: IntArray | None = None
     fault: str = ""
 
     def table(self) -> Table:
@@ -89,6 +91,7 @@ class Series:
         return Series(
             self.key, {name: values[rows] for name, values in self.contexts.items()},
             None if self.outcomes is None else self.outcomes[rows], self.rows[rows],
+            None if self.times is None else self.times[rows],
         )  # fmt: skip
 
 
@@ -155,14 +158,15 @@ def split_series(columns: Columns, named: PanelColumns, *, outcomes: bool = True
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
     for number in sorted(range(len(keys)), key=lambda k: key_order(keys[k])):
-        rows, fault = order[bounds[number] : bounds[number + 1]], ""
+        rows, times, fault = order[bounds[number] : bounds[number + 1]], None, ""
         if named.time is not None and outcomes:
-            times = columns[named.time][rows]
-            fault = _time_fault(times)
-            rows = rows[_time_order(times)]
+            given = columns[named.time][rows]
+            fault = _time_fault(given)
+            late = _time_order(given)
+            rows, times = rows[late], _ranks(given[late])
         yield Series(
             keys[number], {name: columns[name][rows] for name in named.contexts},
-            columns[named.outcome][rows] if outcomes else None, rows, fault,
+            columns[named.outcome][rows] if outcomes else None, rows, times, fault,
         )  # fmt: skip
 
 
@@ -207,3 +211,12 @@ def _time_order(times: NDArray[Any]) -> IntArray:
         return np.argsort(times, kind="stable")
     except TypeError:
         return np.arange(len(times))
+
+
+def _ranks(times: NDArray[Any]) -> IntArray:
+    """Return 0, 1, ... for times in order, the same where they are equal.
+
+    >>> _ranks(np.array([3.0, 3.0, 8.0]))
+    array([0, 0, 1])
+    """
+    return np.cumsum(np.r_[False, times[1:] != times[:-1]]).astype(np.int64)

@@ -82,7 +82,7 @@ class PartitionTask(Task):
                 # Where the folder does not name the whole key, the file has to.
                 key = tuple(known.get(name, files[0]) for name in named.by)
                 fault = f"The rows cannot be read: {error}"
-                yield Series(key, {}, None, np.zeros(0, dtype=np.int64), fault)
+                yield Series(key, {}, None, np.zeros(0, dtype=np.int64), fault=fault)
 
 
 def _read_files(files: Sequence[str], known: dict[str, str], named: PanelColumns) -> Columns:

@@ -326,6 +326,11 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         """Numbers of the fit that look like errors, by the columns of X and as written there."""
         return self._robust("suspects_").suspects_
 
+    @property
+    def drift_(self) -> Any:
+        """What recent errors add to every decision; see ``RobustNewsvendor.drift_``."""
+        return self._robust("drift_").drift_
+
     def guarantee(self, shift: float = SHIFT) -> str:
         """Return what new days may cost, in one sentence; see ``RobustNewsvendor.guarantee``.
 

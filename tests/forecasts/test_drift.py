@@ -1,0 +1,127 @@
+"""A level that drifts: errors are smoothed as the formula says, only where that pays, and safely."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot import RobustNewsvendor, load
+from surefoot.costs import Pieces
+from surefoot.forecasts.drift import HALF_LIVES, drift
+
+COST = Pieces.kinked(up=0.2, down=1.0)
+
+
+def walking(seed, n=150, step=0.3):
+    """Outcomes whose level walks, and the constant decision that does not follow."""
+    rng = np.random.default_rng(seed)
+    outcomes = 20.0 + np.cumsum(step * rng.normal(size=n)) + rng.normal(size=n)
+    return np.full(n, np.quantile(outcomes, 5 / 6)), outcomes
+
+
+def moved(decided, outcomes, masses=None, times=None, lowest=-np.inf):
+    masses = np.ones(len(outcomes)) if masses is None else masses
+    times = np.arange(len(outcomes)) if times is None else times
+    return drift(decided, outcomes, masses, times, COST, lowest)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4])
+def test_moves_are_weighted_sums_of_the_errors_before(seed):
+    decided, outcomes = walking(seed)
+    found = moved(decided, outcomes)
+    errors = outcomes - decided
+    errors -= np.sort(errors)[74]  # the lower median
+    size = np.sort(np.abs(errors))[74]
+    errors = np.clip(errors, -4.0 * size, 4.0 * size)
+    ways = []
+    for life in HALF_LIVES:
+        share = 1.0 - 0.5 ** (1.0 / life)
+        ages = np.arange(150)[::-1]
+        ways.append(float(share * (1.0 - share) ** ages @ errors))
+    constant = found.moves[0]  # nothing is known before the first row
+    assert found.ahead != 0.0
+    assert np.abs(np.array(ways) - (found.ahead - constant)).min() < 1e-12
+
+
+def test_a_level_that_walks_is_followed_and_a_steady_one_is_not():
+    gains, still = [], 0
+    for seed in range(20):
+        decided, outcomes = walking(seed, 300)
+        found = moved(decided[:250], outcomes[:250])
+        after = COST.evaluate(decided[250:270] + found.ahead - outcomes[250:270]).mean()
+        gains.append(after / COST.evaluate(decided[250:270] - outcomes[250:270]).mean())
+        still += moved(*walking(seed, 250, step=0.0)).ahead == 0.0
+    assert np.exp(np.mean(np.log(gains))) < 0.85
+    assert still >= 15
+
+
+@given(st.integers(0, 50), st.floats(1e-3, 1e3), st.floats(-100.0, 100.0))
+def test_units_and_origin_do_not_matter(seed, unit, origin):
+    decided, outcomes = walking(seed, 60)
+    one, other = moved(decided, outcomes), moved(unit * decided + origin, unit * outcomes + origin)
+    np.testing.assert_allclose(other.moves, unit * one.moves, rtol=1e-6, atol=1e-9 * unit)
+
+
+@given(st.integers(0, 50))
+def test_a_weight_of_two_is_the_row_twice(seed):
+    decided, outcomes = walking(seed, 60)
+    twice = np.repeat(np.arange(60), 1 + np.arange(60) % 2)
+    masses = 1.0 + np.arange(60) % 2
+    one = moved(decided, outcomes, masses)
+    other = moved(decided[twice], outcomes[twice], times=twice)
+    assert other.ahead == pytest.approx(one.ahead, rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(other.moves, one.moves[twice], rtol=1e-9, atol=1e-12)
+
+
+def test_rows_of_one_time_do_not_know_of_each_other():
+    decided, outcomes = walking(1, 150)
+    found = moved(decided, outcomes, times=np.arange(150) // 3)
+    assert found.ahead != 0.0
+    np.testing.assert_array_equal(found.moves[::3], found.moves[2::3])
+
+
+def test_one_gross_error_moves_little():
+    decided, outcomes = walking(2)
+    clean = moved(decided, outcomes).ahead
+    outcomes[-1] *= 1e6
+    dirty = moved(decided, outcomes).ahead
+    spread = np.median(np.abs(outcomes - np.median(outcomes)))
+    assert abs(dirty - clean) < spread
+
+
+@pytest.mark.parametrize(
+    ("decided", "outcomes"),
+    [(np.ones(5), np.arange(5.0)), (np.ones(50), np.ones(50))],
+    ids=["few rows", "no errors"],
+)
+def test_where_there_is_nothing_to_learn_nothing_moves(decided, outcomes):
+    found = moved(decided, outcomes)
+    assert found.ahead == 0.0
+    assert not found.moves.any()
+
+
+def test_the_default_follows_and_stays_above_zero(tmp_path):
+    rng = np.random.default_rng(0)
+    weekday = np.eye(7)[np.arange(170) % 7]
+    sales = np.maximum(40.0 - 0.25 * np.arange(170) + 2.0 * rng.normal(size=170), 0.0)
+    X, y, days = weekday[:140], sales[:140], np.arange(140)
+    plain, timed = RobustNewsvendor(1.0, 0.2).fit(X, y), RobustNewsvendor(1.0, 0.2).fit(X, y, time=days)
+    assert timed.drift_ < -10.0
+    assert plain.drift_ == 0.0
+    assert timed.cost(weekday[140:], sales[140:]) < 0.7 * plain.cost(weekday[140:], sales[140:])
+    assert timed.predict(weekday).min() >= 0.0
+    timed.save(tmp_path / "orders.surefoot")
+    again = load(tmp_path / "orders.surefoot")
+    np.testing.assert_array_equal(again.predict(weekday), timed.predict(weekday))
+    assert again.drift_ == timed.drift_
+
+
+def test_equal_rows_keep_their_times():
+    rng = np.random.default_rng(0)
+    level = np.repeat([20.0, 30.0], 70)
+    sales = level + rng.integers(0, 3, 140)  # with two weekdays most rows are there many times
+    weekday = np.eye(2)[np.arange(140) % 2]
+    model = RobustNewsvendor(1.0, 1.0).fit(weekday, sales, time=np.arange(140))
+    assert model.drift_ > 2.0
+    swapped = RobustNewsvendor(1.0, 1.0).fit(weekday, sales, time=-np.arange(140))
+    assert swapped.drift_ < -2.0
