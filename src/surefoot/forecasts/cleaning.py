@@ -4,10 +4,10 @@ A robust scale is the larger of two: what the middle half, and what the middle f
 numbers would have as their standard deviation. Up to a tenth of the rows on one side cannot move it.
 """
 
+import importlib
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Spectrum
@@ -181,7 +181,9 @@ def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
 
 def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
     """Return which far outcomes lie in a corner of one or two columns where nearly all are far."""
-    tree = DecisionTreeClassifier(
+    # Not at the top: it is slow to load, and few tables have far outcomes.
+    trees = importlib.import_module("sklearn.tree")
+    tree = trees.DecisionTreeClassifier(
         max_depth=2, min_samples_leaf=CORNER_ROWS, class_weight="balanced", random_state=0
     )
     leaves = tree.fit(contexts, far).apply(contexts)

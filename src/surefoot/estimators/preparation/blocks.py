@@ -1,11 +1,11 @@
 """The two transformers behind a preparation, for scikit-learn's ``ColumnTransformer``."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
 
 from surefoot.typing import FloatArray
 
@@ -86,12 +86,14 @@ class Levels(TransformerMixin, BaseEstimator):
         return np.hstack(blocks)
 
 
-def assemble(numbers: Numbers, levels: Levels) -> ColumnTransformer:
-    """Return both as one fitted transformer of (numbers, codes) side by side."""
+def assemble(numbers: Numbers, levels: Levels) -> Any:
+    """Return both as one fitted ``ColumnTransformer`` of (numbers, codes) side by side."""
     n, m = len(numbers.fills), len(levels.shares)
     parts = [
         ("numbers", numbers, list(range(n))),
         ("categories", levels, list(range(n, n + m))),
     ]
-    transformer = ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
+    # Not at the top: it is slow to load, and only those who ask for it see it.
+    compose = importlib.import_module("sklearn.compose")
+    transformer = compose.ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0.0)
     return transformer.fit(np.zeros((1, max(n + m, 1))))

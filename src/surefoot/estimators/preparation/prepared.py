@@ -8,7 +8,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -210,7 +209,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         )
 
     @property
-    def transformer_(self) -> ColumnTransformer:
+    def transformer_(self) -> Any:
         """The preparation as scikit-learn has it."""
         return assemble(*self.plan_.blocks())
 
