@@ -4,11 +4,14 @@ Every message has one shape: what, allowed, got. ``radius must be >= 0, got -1.0
 """
 
 import os
+import re
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 PACKAGE = f"{Path(__file__).parent}{os.sep}"
+_ROW = re.compile(r"\bin row (\d+)\b")
 
 
 class SurefootError(Exception):
@@ -61,3 +64,12 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def with_places(sentence: str, place: Callable[[int], str]) -> str:
+    """Return a sentence about rows with the places by which whoever has the table knows them.
+
+    >>> with_places("'wind' is 90 in row 3", lambda row: f"line {row + 2} of new.csv")
+    "'wind' is 90 in line 5 of new.csv"
+    """
+    return _ROW.sub(lambda found: f"in {place(int(found[1]))}", sentence)

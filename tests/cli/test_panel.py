@@ -63,6 +63,21 @@ def test_each_row_is_decided_by_its_series(folder, model, capsys):
     assert "east / 01: the series was not fitted: A series must have at least 2 rows, got 1" in told.err
 
 
+@pytest.mark.parametrize("command", ["decide", "evaluate"])
+def test_a_far_number_is_named_by_series_and_line(folder, tmp_path, capsys, command):
+    given = fit_command(folder, tmp_path / "a.parquet")
+    automatic = [word for word in given if word not in ("--radius", "0.1")]
+    assert main(automatic) == 0
+    new = [("north", "01", 1.5, 30.0), ("south", "01", 2.5, 20.0), ("south", "02", 250.0, 20.0)]
+    names = ["shop", "product", "price", "sold"]
+    pl.DataFrame(new, schema=names, orient="row").write_csv(tmp_path / "new.csv")
+    capsys.readouterr()
+    assert main([command, str(tmp_path / "a.parquet"), str(tmp_path / "new.csv")]) == 0
+    note = next(one for one in capsys.readouterr().err.splitlines() if "far outside" in one)
+    assert note.startswith("note: south / 02: 1 of 1 rows have contexts far outside those seen")
+    assert f"'price' is 250 in line 4 of {tmp_path / 'new.csv'})" in note
+
+
 def test_fit_names_series_without_a_policy(folder, tmp_path, capsys):
     assert main(fit_command(folder, tmp_path / "a.parquet", "--json")) == 0
     found = json.loads(capsys.readouterr().out)

@@ -184,8 +184,11 @@ def test_unknown_series_decide_nan_and_are_named(odd, frame, quick):
 def test_odd_rows_at_decision_time_stop_no_other_series(table, frame):
     north = (frame["shop"] == "north") & (frame["product"] == 1)
     odd = frame.assign(price=frame["price"].where(~north, np.inf))
-    with pytest.warns(DataWarning, match="1 series have no decision: north / 1: X must be finite"):
+    with pytest.warns(
+        DataWarning, match="1 series has no decision: north / 1: X must be finite"
+    ) as told:
         decisions = table.decide(odd)
+    assert f" in row {north.argmax()}, column 'price'." in str(told[0].message)  # of the whole frame
     np.testing.assert_array_equal(decisions, np.where(north, np.nan, table.decide(frame)))
     gap = frame.assign(sales=frame["sales"].where(~north))
     with pytest.warns(DataWarning, match="north / 1: The outcome must be finite"):
@@ -197,10 +200,23 @@ def test_what_all_series_warn_of_is_said_once(table, frame, ask):
     new = frame.assign(promo=frame["promo"].where(frame["product"] == 1, "half"))
     with pytest.warns(DataWarning) as caught:
         getattr(table, ask)(new)
-    assert [str(one.message)[:40] for one in caught] == [
-        "4 series: Training never saw what X holds"[:40]
-    ]
+    assert [str(one.message).split(": ")[:2] for one in caught] == [[
+        "4 series (north / 2, north / 10, south / 2, south / 10)", "Training never saw what X holds",
+    ]]  # fmt: skip
     assert caught[0].filename == __file__
+
+
+def test_a_warning_names_its_series_and_many_are_counted(table, frame):
+    south = (frame["shop"] == "south") & (frame["product"] == 2)
+    with pytest.warns(
+        DataWarning, match="^south / 2: Training never saw what X holds: 'promo' is 'half'"
+    ):
+        table.decide(frame.assign(promo=frame["promo"].where(~south, "half")))
+    with pytest.warns(DataWarning) as caught:
+        table.decide(frame.assign(promo=frame["shop"] + frame["product"].astype(str)))
+    messages = [str(one.message) for one in caught]
+    assert [message.split(":")[0] for message in messages[:2]] == ["north / 1", "north / 2"]
+    assert messages[5:] == ["1 more series warns of values of their own."]
 
 
 def test_all_series_may_be_odd(frame, quick):

@@ -192,7 +192,7 @@ def evaluate(
     name = about.outcome if outcome is None else outcome
     table = read_known(data, needed(about), reading, [FileColumn(name, NUMBER, "the outcome")])
     y, costs = table.outcomes(name), _costs_of(table, about.cost_columns)
-    with screen.working("Evaluating ..."):
+    with screen.working("Evaluating ...", table.place):
         made = np.maximum(orders(policy, about, table.frame), 0.0)  # as decide writes them
     paid, shares = _row_costs(policy, costs, len(y)), np.full(len(y), 1.0 / len(y))
     hindsight = paid.best_constant(y)

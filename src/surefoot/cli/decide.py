@@ -36,11 +36,11 @@ def run(
     if out is not None:
         check_target(out, SUFFIXES)
         refuse_inputs(out, [model, data])
-    decide, needed, outcome, series = _policy(model, screen)
+    decide, needed, outcome, series = _policy(model)
     table = read_known(data, needed, reading)
     for name in keep:
         table.column(name)
-    with screen.working("Deciding ..."):
+    with screen.working("Deciding ...", table.place):
         orders = decide(table.frame.select(column.name for column in needed))
     orders = _usable(np.asarray(orders, dtype=np.float64), whole, screen)
     names = row_names(table, [*series, *keep], outcome)
@@ -64,15 +64,14 @@ def run(
 
 
 def _policy(
-    model: Path, screen: Screen
+    model: Path,
 ) -> tuple[Callable[[pl.DataFrame], FloatArray], Sequence[FileColumn], str | None, Sequence[str]]:
     """Return what decides, the columns that it needs, the outcome, and columns that name a series."""
     if is_panel(model):
         # Not at the top: most models are one policy, and panels load much.
         panel = importlib.import_module("surefoot.cli.panel")
         policies, needed = panel.load(model)
-        columns, decide = policies.columns, partial(panel.orders, policies, screen=screen)
-        return decide, needed, columns.outcome, columns.by
+        return policies.decide, needed, policies.columns.outcome, policies.columns.by
     policy, about = load_model(model, by_row=True)
     outcome = about.outcome if about is not None else None
     if about is not None and about.cost_columns:

@@ -49,7 +49,7 @@ def run(
     table = read_known(data, needed, reading, [FileColumn(name, NUMBER, "the outcome")])
     y = table.outcomes(name)
     X = table.frame.select(column.name for column in needed)
-    with screen.working("Evaluating ..."):
+    with screen.working("Evaluating ...", table.place):
         orders = np.maximum(policy.predict(X), 0.0)  # as decide writes them
         worst = float(policy.worst_case(X, y).value)
     found = _figures(cost, orders, y, about, worst)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import needed_columns
@@ -102,16 +101,6 @@ def load(path: Path) -> tuple[PolicyTable, tuple[FileColumn, ...]]:
     return policies, (*keys, *needed_columns(policies[fitted], None, path))
 
 
-def orders(policies: PolicyTable, frame: pl.DataFrame, screen: Screen) -> FloatArray:
-    """Return an order for each row; a gap where its series has no policy, which is said."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
-        found = policies.decide(frame)
-    for sentence in dict.fromkeys(str(one.message) for one in caught):
-        screen.note(sentence)
-    return found
-
-
 def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, screen: Screen) -> None:
     """Say what the orders of all series would have cost on rows with known outcomes."""
     policies, needed = load(path)
@@ -121,11 +110,8 @@ def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, sc
     known = [*needed, FileColumn(name, NUMBER, "the outcome")]
     table = read_file(data, reading, known=known, only=[column.name for column in known])
     table.numbers(name)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
+    with screen.working("Evaluating ...", table.place):
         judged = policies.judge(table.frame)
-    for sentence in dict.fromkeys(str(one.message) for one in caught):
-        screen.note(sentence)
     if not judged:
         raise InvalidInputError(f"{table.name} must have rows of a series with a policy, got none.")
     show_table(screen, table, columns=False)

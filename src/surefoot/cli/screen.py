@@ -5,7 +5,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 
+from surefoot.exceptions import with_places
 from surefoot.io.table_columns import IGNORED
 
 if TYPE_CHECKING:
@@ -72,8 +73,11 @@ class Screen:
             print(text, file=sys.stdout)
 
     @contextmanager
-    def working(self, what: str) -> Iterator[None]:
-        """Show that something is being worked on, and turn its warnings into notes."""
+    def working(self, what: str, place: Callable[[int], str] | None = None) -> Iterator[None]:
+        """Show that something is being worked on, and turn its warnings into notes.
+
+        ``place`` says where a row stands in the file, which people know better than its number.
+        """
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -83,7 +87,8 @@ class Screen:
             else:
                 yield
         for one in caught:
-            self.note(str(one.message))
+            sentence = str(one.message)
+            self.note(sentence if place is None else with_places(sentence, place))
         self.seconds = time.perf_counter() - began
 
     @contextmanager

@@ -3,7 +3,7 @@
 import math
 import statistics
 import warnings
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from surefoot.exceptions import (
     ModelFileError,
     UnsupportedProblemError,
     warn_user,
+    with_places,
 )
 from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
 from surefoot.panels.frames import make_frame, make_of
@@ -162,26 +163,35 @@ class PolicyTable:
         ``DataWarning`` names the series with its reason: one must not hold up ten thousand others.
         """
         columns, _ = raw_columns(frame)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            decisions, missing = self._decided(columns, len(frame))
-        _warn_once(caught)
-        self._warn(missing)
+        decisions = np.full(len(frame), np.nan)
+
+        def decide(series: Series) -> None:
+            decisions[series.rows] = self._mixed(series)
+
+        if len(frame):
+            self._each(split_series(columns, self.columns, outcomes=False), decide)
         return decisions
 
-    def _decided(self, columns: dict[str, Any], rows: int) -> tuple[FloatArray, dict[Key, str]]:
-        """Return decisions in the order of the rows, and why some have none."""
-        decisions, missing = np.full(rows, np.nan), {}
-        for series in split_series(columns, self.columns, outcomes=False) if rows else ():
+    def _each(self, panel: Iterable[Series], work: Callable[[Series], None]) -> None:
+        """Do work for each series with a policy; say what they warned of, and why some have none."""
+        missing: dict[Key, str] = {}
+        said: dict[tuple[type[Warning], str], list[Key]] = {}
+        for series in panel:
             reason = self.why_not(series.key)
-            try:
-                if reason is None:
-                    decisions[series.rows] = self._mixed(series)
-            except InvalidInputError as error:  # an odd value in its rows
-                reason = str(error)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    if reason is None:
+                        work(series)
+                except InvalidInputError as error:  # an odd value in its rows
+                    reason = str(error)
+            for one in caught:
+                message = _in_frame(str(one.message), series)
+                said.setdefault((one.category, message), []).append(series.key)
             if reason is not None:
-                missing[series.key] = reason
-        return decisions, missing
+                missing[series.key] = _in_frame(reason, series)
+        _pass_on(said)
+        _warn_of_missing(missing)
 
     def _mixed(self, series: Series) -> FloatArray:
         """Return decisions of a series: its own, mixed with what all series say where it borrows."""
@@ -226,21 +236,12 @@ class PolicyTable:
         [(('north',), 20, True), (('south',), 20, True)]
         """
         columns, _ = raw_columns(frame)
-        found, missing = [], {}
+        found: list[SeriesEvaluation] = []
         cost = self._settings().cost
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for series in split_series(columns, self.columns):
-                reason = self.why_not(series.key)
-                try:
-                    if reason is None:
-                        found.append(self._judged(series, cost))
-                except InvalidInputError as error:
-                    reason = str(error)
-                if reason is not None:
-                    missing[series.key] = reason
-        _warn_once(caught)
-        self._warn(missing)
+        self._each(
+            split_series(columns, self.columns),
+            lambda series: found.append(self._judged(series, cost)),
+        )
         return tuple(found)
 
     def _judged(self, series: Series, cost: Cost) -> SeriesEvaluation:
@@ -251,14 +252,6 @@ class PolicyTable:
             series.key, 1, len(outcomes), float(paid.mean()),
             float(cost.evaluate(constant, outcomes).mean()),
         )  # fmt: skip
-
-    def _warn(self, missing: dict[Key, str]) -> None:
-        if not missing:
-            return
-        named = [f"{_shown(key)}: {reason}" for key, reason in list(missing.items())[:NAMED_SERIES]]
-        more = len(missing) - len(named)
-        rest = f" And {more:,} more." if more > 0 else ""
-        warn_user(f"{len(missing):,} series have no decision: {' '.join(named)}{rest}", DataWarning)
 
     def evaluate(
         self,
@@ -370,10 +363,37 @@ def _shown(key: Key) -> str:
     return " / ".join(key)
 
 
-def _warn_once(caught: Sequence[warnings.WarningMessage]) -> None:
-    """Pass on what series warned of: the same words once, with how many series had them."""
-    for (category, message), count in Counter((w.category, str(w.message)) for w in caught).items():
-        warn_user(message if count == 1 else f"{count:,} series: {message}", category)
+def _in_frame(sentence: str, series: Series) -> str:
+    """Return a sentence about rows of a series with the numbers that they have in the whole frame."""
+    return with_places(sentence, lambda row: f"row {series.rows[row]}")
+
+
+def _pass_on(said: dict[tuple[type[Warning], str], list[Key]]) -> None:
+    """Pass on what series warned of: the same words once, with the series; of many words, the first."""
+    for (category, message), keys in list(said.items())[:NAMED_SERIES]:
+        warn_user(f"{_listed(keys)}: {message}", category)
+    rest = {key for keys in list(said.values())[NAMED_SERIES:] for key in keys}
+    if rest:
+        warn = "warns" if len(rest) == 1 else "warn"
+        warn_user(f"{len(rest):,} more series {warn} of values of their own.", DataWarning)
+
+
+def _listed(keys: Sequence[Key]) -> str:
+    """Return which series are meant: by name, or by number and the first names."""
+    if len(keys) == 1:
+        return _shown(keys[0])
+    names = ", ".join(map(_shown, keys[:NAMED_SERIES]))
+    return f"{len(keys):,} series ({names}{', ...' if len(keys) > NAMED_SERIES else ''})"
+
+
+def _warn_of_missing(missing: dict[Key, str]) -> None:
+    if not missing:
+        return
+    named = [f"{_shown(key)}: {reason}" for key, reason in list(missing.items())[:NAMED_SERIES]]
+    more = len(missing) - len(named)
+    rest = f" And {more:,} more." if more > 0 else ""
+    have = "has" if len(missing) == 1 else "have"
+    warn_user(f"{len(missing):,} series {have} no decision: {' '.join(named)}{rest}", DataWarning)
 
 
 def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:
