@@ -2,7 +2,9 @@
 
 import math
 import numbers
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from surefoot.typing import ArrayLike, FloatArray
 
 # What users hand in is quoted in messages up to this length.
 LONGEST_REPR = 120
+_SEPARATORS = re.compile(r"[,;\t|]")
 
 
 def check_number(
@@ -243,3 +246,26 @@ def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
     """
     masses = mass_vector(name, values, rows)
     return np.asarray(masses / masses.sum())
+
+
+def require_columns(
+    name: str, names: Sequence[str], wanted: Sequence[str], what: str = "column"
+) -> None:
+    """Refuse a name that is no column, with the nearest that is.
+
+    >>> require_columns("sales.csv", ["day", "demand"], ["demnd"])
+    Traceback (most recent call last):
+    ...
+    surefoot.exceptions.InvalidInputError: sales.csv must have the column 'demnd', got day, demand. \
+Did you mean 'demand'?
+    """
+    for column in wanted:
+        if column in names:
+            continue
+        folded = {known.casefold(): known for known in names}
+        near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
+        hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+        if len(names) == 1 and column in _SEPARATORS.split(names[0]):
+            hint = " Is the separator right?"
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise InvalidInputError(f"{name} must have the {what} {column!r}, got {shown}.{hint}")

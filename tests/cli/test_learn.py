@@ -267,7 +267,10 @@ def test_another_stream_configuration_or_file_is_refused(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.jsonl"], "the input must be a file or '-', got 'none.jsonl'."),
+        (
+            ["none.jsonl"],
+            "The input must be a file or - for standard input, got 'none.jsonl', which is not there.",
+        ),
         (["--radius", "-1"], "radius must be >= 0, got -1.0."),
         (["--every", "0"], "--every must be >= 1, got 0."),
         (["--window", "0"], "rows must be >= 16, got 0."),

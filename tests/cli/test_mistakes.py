@@ -33,7 +33,8 @@ MISTAKES = [
     (f"fit sales.csv {FIT} --radius wide", "--radius must be auto or a number, got 'wide'"),
     (f"fit sales.csv {FIT} --radius -1", "--radius must be >= 0 and finite, got -1"),
     (f"fit sales.csv --outcome demand {COSTS} -o no/m.surefoot", "must lie in an existing folder"),
-    (f"fit sales.csv --outcome demand {COSTS} -o .", "must be a file, got the folder"),
+    (f"fit sales.csv --outcome demand {COSTS} -o .", "must be a file, got the folder '.'."),
+    (f"fit sales.csv {FIT} --by shop", "--out must end in .parquet beside --by, for a policy of each series, got m.surefoot."),
     # --- columns ---
     (
         f"fit sales.csv --outcome demnd {COSTS} -o m.surefoot",
@@ -41,13 +42,13 @@ MISTAKES = [
     ),
     (f"fit sales.csv {FIT} --ignore shops", "Did you mean 'shop'?"),
     (f"fit sales.csv {FIT} --time demand", "--time must name another column than --outcome"),
-    (f"fit sales.csv {FIT} --time shop", "line 2, column 'shop': must be a date, got 'north'"),
+    (f"fit sales.csv {FIT} --time shop", "line 2, column 'shop': must be a date, got 'north'. Mend the cell, or name the word a gap (--gaps)."),
     (f"fit sales.csv {FIT} --ignore demand", "--ignore must name another column than --outcome"),
     (f"fit sales.csv {FIT} --ignore day shop price", "must have a column beside 'demand'"),
     (f"fit sales.csv --outcome shop {COSTS} -o m.surefoot", "column 'shop': must be a number, got 'north'"),
     # --- files ---
     (f"fit sale.csv {FIT}", "No such file or directory (sale.csv). Did you mean sales.csv?"),
-    (f"fit . {FIT}", "The data must be a file, got the folder ."),
+    (f"fit . {FIT}", "The data must be a file, got the folder '.'."),
     (f"fit empty.csv {FIT}", "must have a header and rows, got an empty file"),
     (f"fit header.csv {FIT}", "must have rows under its header, got only line 1"),
     (f"fit headless.csv {FIT}", "line 1: must name the columns, got values"),
@@ -55,6 +56,7 @@ MISTAKES = [
     (f"fit ragged.csv {FIT}", "line 7: must have 4 cells as the header has, got 3"),
     (f"fit unquoted.csv {FIT}", "line 2: must have 4 cells as the header has, got 5: a separator inside"),
     (f"fit old.xls {FIT}", "an old Excel file (.xls): save it as .xlsx or CSV"),
+    (f"fit sales.csv {FIT} --separator ';'", "must have the column 'demand', got day,shop,price,demand. Is the separator right?"),
     (f"fit sales.xlsx {FIT} --sheet Feb", "must have the sheet 'Feb', got Jan"),
     (f"fit sales.csv {FIT} --encoding utf-9", "encoding must be one that Python knows"),
     (f"fit sales.csv {FIT} --decimal point", "decimal must be '.' or ','"),
@@ -68,7 +70,7 @@ MISTAKES = [
     (f"fit three.csv {FIT}", "must have at least 10 rows to learn from, got 3"),
     # --- deciding and judging ---
     ("decide none.surefoot sales.csv -o orders.csv", "There is no model file at none.surefoot"),
-    ("decide sales.csv sales.csv -o orders.csv", "sales.csv must be a Surefoot model"),
+    ("decide sales.csv sales.csv -o orders.csv", "sales.csv must be a Surefoot model, got another kind of file."),
     ("decide model.surefoot model.surefoot -o orders.csv", "must be an Excel workbook, CSV or Parquet"),
     ("decide model.surefoot noprice.csv -o orders.csv", "noprice.csv must have the column 'price', got"),
     ("decide model.surefoot soldout.csv -o orders.csv", "line 9, column 'price': must be a number, got 'sold out'"),
@@ -79,8 +81,11 @@ MISTAKES = [
     # --- comparing and learning ---
     (f"compare three.csv --outcome demand {COSTS}", "must have at least 20 rows to compare on, got 3"),
     (f"compare back.csv --outcome demand {COSTS} --window 10 --test 5", "With --window rows must be in order of time"),
-    (f"compare sales.csv --outcome demand {COSTS} --methods magic", "methods must be among surefoot, erm"),
-    (f"learn empty.csv --outcome demand {COSTS}", "empty.csv must have lines to learn from, got 0 of them"),
+    (f"compare sales.csv --outcome demand {COSTS} --window 100 --test 5", "sales.csv must have at least 110 rows for two windows (--window 100, --test 5, --step 5), got 30."),
+    (f"compare sales.csv --outcome demand {COSTS} --methods magic", "--methods must be among surefoot, erm, erm-l1, forest, shapley, saa, got 'magic'."),
+    (f"learn empty.csv --outcome demand {COSTS}", "empty.csv must have lines to learn from, with a context or an outcome, got none."),
+    (f"learn sales.csv --outcome demnd {COSTS}", "line 1: the header must have the column 'demnd', got day, shop, price, demand. Did you mean 'demand'?"),
+    (f"learn sale.csv --outcome demand {COSTS}", "The input must be a file or - for standard input, got 'sale.csv', which is not there."),
     (f"learn sales.csv --outcome demand {COSTS} --on-error ignore", "--on-error must be 'stop' or 'skip'"),
     ("datasets bakery -o bakery.csv", "The data set must be 'restaurant', got 'bakery'"),
 ]  # fmt: skip

@@ -106,7 +106,8 @@ def test_any_damaged_byte_is_found_or_harmless(path):
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04K\x01.", b"{}" * 1000])
 def test_not_a_zip_file(path, content):
     path.write_bytes(content)
-    refused(path, "must be a Surefoot model, got a damaged file or another format")
+    got = "another kind of file." if content else "a damaged file or another format"
+    refused(path, f"must be a Surefoot model, got {got}")
 
 
 def test_foreign_zip_files(path):

@@ -20,6 +20,7 @@ from surefoot.comparison import (
     compare,
 )
 from surefoot.comparison.compare import MOST_ROWS
+from surefoot.comparison.methods import NAMES
 from surefoot.comparison.picture import check_target, require_matplotlib
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
@@ -50,6 +51,9 @@ def run(
         require_matplotlib()
         check_target(out)
     check_integer("--seed", seed, at_least=0)
+    for name in methods or ():
+        if name not in NAMES:
+            raise InvalidInputError(f"--methods must be among {', '.join(NAMES)}, got {name!r}.")
     splits = _splits(judging)
     cost = Newsvendor(*economics.costs())
     table = read_for_outcome(data, roles, reading, screen)
@@ -58,8 +62,10 @@ def run(
         raise InvalidInputError(
             f"{table.name} must have at least {FEWEST_ROWS} rows to compare on, got {len(table)}."
         )
-    if judging.window is not None and roles.time is None:
-        _refuse_disorder(table)
+    if isinstance(splits, RollingWindow):
+        _refuse_few(table, splits)
+        if roles.time is None:
+            _refuse_disorder(table)
     show_table(screen, table)
     show_economics(screen, economics)
     with screen.progress() as bar:
@@ -97,6 +103,16 @@ def _splits(judging: Judging) -> Splits | None:
     if judging.window is None or judging.test is None:
         raise InvalidInputError("--window and --test must come together, got only one of them.")
     return RollingWindow(judging.window, judging.test, judging.step)
+
+
+def _refuse_few(table: TableFile, window: RollingWindow) -> None:
+    step = window.test if window.step is None else window.step
+    needed = window.train + window.test + step
+    if len(table) < needed:
+        raise InvalidInputError(
+            f"{table.name} must have at least {needed} rows for two windows (--window {window.train}, "
+            f"--test {window.test}, --step {step}), got {len(table)}."
+        )
 
 
 def _refuse_disorder(table: TableFile) -> None:

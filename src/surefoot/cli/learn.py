@@ -63,9 +63,10 @@ def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics
         with quiet_broken_pipe():
             finished = follower.run()
     if finished and checkpoint is None and session.decided + session.learned + follower.skipped == 0:
+        got = f"{follower.done.line:,} without either" if follower.done.line else "none"
         raise InvalidInputError(
-            f"{_shown(stream.input)} must have lines to learn from, got {follower.done.line} of them "
-            "and none with a context or an outcome."
+            f"{_shown(stream.input)} must have lines to learn from, with a context or an outcome, got "
+            f"{got}."
         )
     print(f"surefoot: {'' if finished else 'stopped; '}{follower.summary()}", file=sys.stderr)
 
@@ -146,7 +147,10 @@ def _lines(stream: Stream, stack: contextlib.ExitStack) -> Lines:
         return PipeLines(sys.stdin.buffer)  # read until it is closed, with --follow or without
     path = Path(stream.input)
     if not path.is_file():
-        raise InvalidInputError(f"the input must be a file or '-', got {stream.input!r}.")
+        raise InvalidInputError(
+            f"The input must be a file or - for standard input, got {stream.input!r}, which is "
+            f"{'a folder' if path.is_dir() else 'not there'}."
+        )
     return FileLines(stack.enter_context(path.open("rb")), follow=stream.follow)
 
 

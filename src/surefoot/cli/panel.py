@@ -174,7 +174,12 @@ def _show_figures(found: dict[str, Any], series: int, screen: Screen) -> None:
 def check_by(by: Sequence[str], out: Path, report: Any, jobs: int | None) -> None:
     """Refuse what goes together with no table of policies."""
     check_workers(jobs, "--jobs")
-    check_target(out, SUFFIXES)
+    check_target(out)
+    if out.suffix.lower() not in SUFFIXES:
+        raise InvalidInputError(
+            f"--out must end in {' or '.join(SUFFIXES)} beside --by, for a policy of each series, got "
+            f"{out}."
+        )
     if report is not None:
         raise InvalidInputError(
             "--report must be left out beside --by, got both: it is about one model."

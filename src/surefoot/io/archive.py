@@ -24,6 +24,8 @@ FORMAT = "surefoot-model"
 FORMAT_VERSION = 2
 _HEADER, _DIGEST = "model.json", "sha256"
 # What a damaged zip file raises depends on which of its bytes were hit.
+# What the first bytes of a zip file say.
+_ZIP = b"PK"
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -104,6 +106,9 @@ def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}.")
     try:
+        with path.open("rb") as file:
+            if not _ZIP.startswith(file.read(len(_ZIP))):  # less of it is a damaged file
+                raise ModelFileError(f"{path} must be a Surefoot model, got another kind of file.")
         with zipfile.ZipFile(path) as archive:
             infos = {info.filename: info for info in archive.infolist()}
             _refuse_growth(path, list(infos.values()), len(archive.infolist()))

@@ -20,9 +20,10 @@ from surefoot.io.table_columns import (
     without_gaps,
 )
 from surefoot.io.table_dates import check_told
-from surefoot.io.table_sources import read_grid, require_columns
+from surefoot.io.table_sources import read_grid
 from surefoot.io.table_text import Grid
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import require_columns
 
 _TOTALS = (
     r"(?i)^(?:grand |sub)?(?:totals?|sums?|summe|gesamt(?:summe)?|zwischensumme|insgesamt|suma|somme|"
@@ -232,7 +233,7 @@ def _understood(
         try:
             series, column = _read_typed(reader, cells, typed.get(label), kinds.get(label))
         except OddCellError as odd:
-            raise _cell_error(odd, name, grid) from odd
+            raise _cell_error(odd, name, grid, told=label in kinds) from odd
         columns.append(column)
         if column.kind != IGNORED:
             values.append(series)
@@ -261,13 +262,14 @@ def _read_typed(
     return typed, FileColumn(cells.name, kind, "as the file says")
 
 
-def _cell_error(odd: OddCellError, name: str, grid: Grid) -> InvalidInputError:
+def _cell_error(odd: OddCellError, name: str, grid: Grid, *, told: bool) -> InvalidInputError:
+    """Return what is wrong with a cell; a column that was told to be a number can be no category."""
     others = f" ({odd.others})" if odd.others else ""
     place = f"{name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
-    return InvalidInputError(
-        f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. Mend the cell, name the "
-        "word a gap (--gaps), or the column a category (--categories)."
-    )
+    ways = "Mend the cell, or name the word a gap (--gaps)."
+    if not told:
+        ways = "Mend the cell, name the word a gap (--gaps), or the column a category (--categories)."
+    return InvalidInputError(f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. {ways}")
 
 
 def _without_totals(

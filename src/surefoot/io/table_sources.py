@@ -4,7 +4,6 @@ import importlib
 import io
 import sys
 import zipfile
-from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import polars as pl
 
 from surefoot.exceptions import InvalidInputError, MissingExtraError
 from surefoot.io.table_text import Grid, assemble, read_text
+from surefoot.validation import require_columns
 
 
 def read_grid(
@@ -29,26 +29,12 @@ def read_grid(
     return read_text(data, encoding, separator, name), {}, name
 
 
-def require_columns(
-    name: str, names: Sequence[str], wanted: Sequence[str], what: str = "column"
-) -> None:
-    """Refuse a name that is no column, with the nearest that is."""
-    for column in wanted:
-        if column in names:
-            continue
-        folded = {known.casefold(): known for known in names}
-        near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
-        hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise InvalidInputError(f"{name} must have the {what} {column!r}, got {shown}.{hint}")
-
-
 def _bytes(source: str | Path) -> tuple[bytes, str]:
     if str(source) == "-":
         return sys.stdin.buffer.read(), "standard input"
     path = Path(source)
     if path.is_dir():
-        raise InvalidInputError(f"The data must be a file, got the folder {path}.")
+        raise InvalidInputError(f"The data must be a file, got the folder {str(path)!r}.")
     try:
         return path.read_bytes(), str(path)
     except OSError as error:

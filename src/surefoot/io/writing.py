@@ -15,7 +15,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> Path:
     """Return a path that can be written to; refuse others before any work is done."""
     if path.is_dir():
-        raise InvalidInputError(f"{option} must be a file, got the folder {path}.")
+        raise InvalidInputError(f"{option} must be a file, got the folder {str(path)!r}.")
     if not path.parent.is_dir():
         raise InvalidInputError(f"{option} must lie in an existing folder, got {path}.")
     if suffixes and path.suffix.lower() not in suffixes:

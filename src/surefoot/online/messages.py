@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.validation import LONGEST_REPR, check_instance
+from surefoot.validation import LONGEST_REPR, check_instance, require_columns
 
 Context = dict[str, float | str]
 _SEPARATORS = ",;\t|"
@@ -202,11 +202,8 @@ class CsvLines:
                     f"line {line}: column names must be there and differ, got {name!r}."
                 )
         needed = (self.fields.outcome, *(() if self.fields.id is None else (self.fields.id,)))
-        for name in (*needed, *self.fields.ignore, *self.fields.text):
-            if name not in header:
-                raise InvalidInputError(
-                    f"line {line}: the header must have the column {name!r}, got {', '.join(header)}."
-                )
+        wanted = (*needed, *self.fields.ignore, *self.fields.text)
+        require_columns(f"line {line}: the header", header, wanted)
         return header
 
 
