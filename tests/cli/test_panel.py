@@ -197,7 +197,7 @@ def test_keys_are_trimmed_in_parquet_as_in_csv(folder, model, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--by", "shp", "-o", "a.parquet"], "Did you mean 'shop'?"),
-        (["--by", "shop", "-o", "a.surefoot"], "--out must end in .parquet, got a.surefoot"),
+        (["--by", "shop", "-o", "a.surefoot"], "--out must end in .parquet beside --by, for a policy of each series, got a.surefoot"),
         (["--by", "shop", "--by", "shop", "-o", "a.parquet"], "--by must name each column once"),
         (["--by", "sold", "-o", "a.parquet"], "--by must name another column than --outcome"),
         (["--by", "shop", "-o", "a.parquet", "--report", "a.html"], "--report must be left out beside"),

@@ -55,14 +55,9 @@ def run(
     panel = importlib.import_module("surefoot.cli.panel") if roles.by else None
     if panel is not None:
         panel.check_by(roles.by, out, report, jobs)
-    check_target(out)
-    refuse_inputs(out, [data])
-    if report is not None:
-        check_target(report, (".html", ".htm"), "--report")
-        refuse_inputs(report, [data, out], "--report")
+    _check_targets(data, out, report)
     table = read_for_outcome(data, roles, reading, screen)
     if panel is not None:
-        table.numbers(roles.outcome)
         panel.fit(
             table, out, roles=roles, economics=economics, radius=chosen, seed=seed, jobs=jobs,
             screen=screen,
@@ -97,6 +92,15 @@ def run(
         origin = reporting.origin_of(data, table, economics=about.economics, command=command)
         found["report"] = reporting.write_and_say(policy, X, y, report, roles, origin, screen)
     screen.result(found)
+
+
+def _check_targets(data: str, out: Path, report: Path | None) -> None:
+    """Refuse files that cannot be written, or that are read, before any work is done."""
+    check_target(out)
+    refuse_inputs(out, [data])
+    if report is not None:
+        check_target(report, (".html", ".htm"), "--report")
+        refuse_inputs(report, [data, out], "--report")
 
 
 def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) -> TableFile:

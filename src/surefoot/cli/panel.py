@@ -46,6 +46,7 @@ def fit(
     A series that cannot be fitted is named with its reason, and the others go on.
     """
     backorder, holding = economics.costs()
+    table.numbers(roles.outcome)
     for name in roles.by:
         gaps = table.frame[name].is_null()
         if gaps.any():
