@@ -145,3 +145,21 @@ def test_only_a_command_that_is_typed_looks_for_garbage_less_often(monkeypatch, 
     monkeypatch.setattr("sys.argv", ["surefoot", "--version"])
     assert main() == 0
     assert asked == [100_000]
+
+
+def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_path):
+    code = (
+        "import sys; from surefoot.cli.main import main\n"
+        "main(['datasets', 'restaurant', '-o', 'past.csv', '--later', 'new.csv'])\n"
+        "main(['fit', 'past.csv', '--outcome', 'steak', '--backorder', '15', '--holding', '10', "
+        "'-o', 'm.surefoot'])\n"
+        "main(['decide', 'm.surefoot', 'new.csv', '-o', 'orders.csv'])\n"
+        "print(sorted({'sklearn.tree', 'sklearn.compose', 'sklearn.metrics'} & set(sys.modules)))"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert (tmp_path / "orders.csv").is_file()
