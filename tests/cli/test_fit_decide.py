@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import surefoot
 from surefoot.cli import fit as fit_command
 from surefoot.cli.economics import Economics
 from surefoot.cli.main import main
+from surefoot.engines.compiling import CACHE
 from surefoot.exceptions import InvalidInputError
 
 COSTS = ["--backorder", "3", "--holding", "1"]
@@ -288,8 +290,26 @@ def test_a_doctor_looks_at_everything(capsys):
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["versions"]["numpy"] == np.__version__
-    assert found["checks"]["fit"].startswith("ok (fit, save, load in")
+    assert found["checks"]["compiled engine"].startswith("ok (fit, save, load in")
+    assert found["checks"]["its kernels"].startswith(f"kept in {CACHE.parent}")
+    assert found["checks"]["autodiff engine"].startswith("ok, on ")
     assert main(["doctor"]) == 0
+
+
+def test_a_doctor_knows_every_extra_and_says_what_each_is_for(capsys, monkeypatch):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"]) - {"all", "bench", "dev", "docs"}
+    monkeypatch.setattr("surefoot.cli.doctor._version", lambda name: None)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {f"surefoot[{name}]" for name in extras} == {one.split('"')[1] for one in found["fixes"][1:]}
+    assert found["checks"]["autodiff engine"] == "not installed"
+    assert main(["doctor"]) == 0
+    assert (
+        'For a policy for each series (--by), folders of Parquet: pip install "surefoot[panels]"'
+        in (capsys.readouterr().out)
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,14 @@ def model(folder):
 def fit_command(folder, out, *more):
     by = ["--by", "shop", "--by", "product"]
     return ["fit", str(folder / "past.csv"), "--outcome", "sold", *by, *COSTS, "-o", str(out), *more]
+
+
+def test_without_pyarrow_nothing_is_fitted(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert main(fit_command(folder, tmp_path / "a.parquet")) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == 'surefoot: Parquet files need pyarrow: run pip install "surefoot[panels]".\n'
 
 
 def test_policies_are_those_of_python(folder, model):

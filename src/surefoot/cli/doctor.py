@@ -1,5 +1,6 @@
 """``surefoot doctor``: versions, engines, caches, and what to do about what is missing."""
 
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -10,15 +11,20 @@ from pathlib import Path
 import numpy as np
 
 from surefoot.cli.screen import Screen
+from surefoot.engines.compiling import CACHE
 from surefoot.estimators import RobustNewsvendor, load
 from surefoot.version import __version__
 
 _CORE = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "threadpoolctl", "joblib")
+# By extra: what it is for, and what it installs.
 _EXTRAS = {
-    "cli": ("typer", "rich", "polars", "openpyxl", "matplotlib"),
-    "jax": ("jax", "optax"),
-    "exact": ("cvxpy", "clarabel"),
-    "online": ("river",),
+    "cli": ("the command line and pictures", ("typer", "rich", "polars", "openpyxl", "matplotlib")),
+    "jax": ("costs and policies of one's own, a GPU", ("jax", "optax")),
+    "exact": ("convex programs to compare with", ("cvxpy", "clarabel")),
+    "panels": ("a policy for each series (--by), folders of Parquet", ("pyarrow",)),
+    "online": ("river's drift detectors", ("river",)),
+    "ray": ("panels on a Ray cluster", ("ray",)),
+    "mlflow": ("MLflow", ("mlflow", "skops")),
 }
 
 
@@ -27,20 +33,23 @@ def run(*, screen: Screen) -> None:
     versions = {name: _version(name) for name in _CORE}
     rows = [(name, version or "missing", "core") for name, version in versions.items()]
     fixes = ["pip install --upgrade surefoot"] if None in versions.values() else []
-    for extra, names in _EXTRAS.items():
+    for extra, (purpose, names) in _EXTRAS.items():
         found = {name: _version(name) for name in names}
         rows += [(name, version or "not installed", f"[{extra}]") for name, version in found.items()]
         if None in found.values():
-            fixes.append(f'pip install "surefoot[{extra}]"')
+            fixes.append(f'For {purpose}: pip install "surefoot[{extra}]"')
         versions |= found
     screen.say(f"Surefoot {__version__}, Python {platform.python_version()}, {platform.platform()}")
     screen.say(f"{os.cpu_count()} processors\n")
     screen.table(["package", "version", "part"], rows)
-    checks = {"fit": _try_fit(), "compiled code": _cache()}
+    checks = {
+        "compiled engine": _try_fit(), "its kernels": _kernels(), "autodiff engine": _autodiff(),
+    }  # fmt: skip
     screen.say()
     screen.table(["check", "result"], list(checks.items()))
+    screen.say()
     for fix in fixes:
-        screen.say(f"\nIf you need what is not installed: {fix}")
+        screen.say(fix)
     screen.result(
         {
             "surefoot": __version__, "python": platform.python_version(),
@@ -69,9 +78,17 @@ def _try_fit() -> str:
     return f"{word} (fit, save, load in {time.perf_counter() - began:.1f} s)"
 
 
-def _cache() -> str:
-    """Return where compiled code is kept, or what to do if it is not."""
-    place = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parents[1] / "engines")
-    if os.access(place, os.W_OK):
-        return f"kept in {place}"
-    return f"not kept: {place} cannot be written; set NUMBA_CACHE_DIR to a folder of yours"
+def _kernels() -> str:
+    """Return where compiled kernels are kept, or what to do if they are not."""
+    if CACHE.is_dir():  # the fit above has left some
+        return f"kept in {CACHE}"
+    return f"not kept: {CACHE} cannot be written; set NUMBA_CACHE_DIR to a folder of yours"
+
+
+def _autodiff() -> str:
+    """Return where JAX computes, if it is there."""
+    try:
+        jax = importlib.import_module("jax")
+    except ImportError:
+        return "not installed"
+    return f"ok, on {', '.join(str(device) for device in jax.devices())}"

@@ -14,6 +14,7 @@ from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, show_economics, show_table
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.io.arrow import load_arrow
 from surefoot.io.table_columns import CATEGORY, NUMBER, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target
@@ -175,6 +176,7 @@ def _show_figures(found: dict[str, Any], series: int, screen: Screen) -> None:
 def check_by(by: Sequence[str], out: Path, report: Any, jobs: int | None) -> None:
     """Refuse what goes together with no table of policies."""
     check_workers(jobs, "--jobs")
+    load_arrow("pyarrow.parquet")  # or ten thousand series would be fitted before it is missed
     check_target(out)
     if out.suffix.lower() not in SUFFIXES:
         raise InvalidInputError(

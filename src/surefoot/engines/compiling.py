@@ -34,7 +34,7 @@ def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "surefoot"
 
 
-_CACHE = _home() / f"kernels-{_digest()}"
+CACHE = _home() / f"kernels-{_digest()}"
 
 
 def kernel(
@@ -54,7 +54,7 @@ def kernel(
     """
 
     def decorate(function: Any) -> Any:
-        before, config.CACHE_DIR = config.CACHE_DIR, str(_CACHE)
+        before, config.CACHE_DIR = config.CACHE_DIR, str(CACHE)
         try:
             how = "always" if inline else "never"
             flags: Any = {"reassoc", "contract"} if reassociate else fastmath
