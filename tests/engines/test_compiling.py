@@ -51,4 +51,4 @@ def test_numbas_own_setting_is_left_as_it_was(monkeypatch):
         return 2 * x
 
     assert config.CACHE_DIR == "/some/where"
-    assert str(compiling._CACHE) in double._cache.cache_path
+    assert str(compiling.CACHE) in double._cache.cache_path
