@@ -178,3 +178,19 @@ def test_numbers_that_vary_too_little_beside_their_size_are_named_as_such():
     told = str(caught[0].message)
     assert "Columns that hardly varied are left out: 'stamp', 'always'." in told
     assert "vary by less than 1e-12 of their size count as constant ('stamp'): if" in told
+
+
+def test_a_category_that_names_rows_is_not_said_to_have_hardly_varied():
+    plan = learned({"receipt": [f"B{k}" for k in range(40)], "always": [7.0] * 40}, min_rows=3)
+    with pytest.warns(DataWarning) as caught:
+        warn_of_oddities(plan, 40)
+    assert str(caught[0].message) == (
+        "Columns that hardly varied are left out: 'always'. Categories with a level for most rows "
+        "('receipt') name rows rather than describe them: leave them out, or make them coarser. No "
+        "column is left: decisions are constant."
+    )
+    _, surprises = plan.encode(Table.of({"receipt": ["B99"], "always": [8.0]}))
+    assert surprises == (
+        "'receipt' is 'B99' (it had no level often enough in training and is ignored)",
+        "'always' is '8' (it hardly varied in training and is ignored)",
+    )

@@ -182,7 +182,7 @@ def test_row_names_are_called_what_they_are(data):
 def test_with_nothing_left_decisions_are_the_constant_order(inner):
     X = pandas.DataFrame({"shop": ["a"] * 12})
     y = np.arange(12.0)
-    with pytest.warns(DataWarning, match="None is left: decisions are constant"):
+    with pytest.warns(DataWarning, match="No column is left: decisions are constant"):
         fitted = PreparedPolicy(inner).fit(X, y)
     best = SAA(1.0, 0.2).fit(np.zeros((12, 1)), y).cost(np.zeros((12, 1)), y)
     assert fitted.cost(X, y) == pytest.approx(best, rel=0.02)

@@ -336,17 +336,18 @@ def _unknown_sentence(part: CategoryPart, unknown: list[str]) -> list[str]:
         return []
     shown = ", ".join(map(repr, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
     if len(part.levels) < 2:
-        return [f"{part.name!r} is {shown} (it hardly varied in training and is ignored)"]
+        why = "hardly varied in training" if part.levels else "had no level often enough in training"
+        return [f"{part.name!r} is {shown} (it {why} and is ignored)"]
     return [f"{part.name!r} is {shown} (unknown: the average of the known levels counts)"]
 
 
 def warn_of_oddities(plan: Plan, rows: int) -> None:
     """Warn of columns that tell nothing, and of those that name each row."""
     sentences = []
-    if plan.constant:
-        names = ", ".join(repr(part.name) for part in plan.constant)
-        rest = "" if plan.names else " None is left: decisions are constant."
-        sentences.append(f"Columns that hardly varied are left out: {names}.{rest}")
+    found = identifiers(plan, rows)
+    hardly = [repr(part.name) for part in plan.constant if part.name not in found]
+    if hardly:
+        sentences.append(f"Columns that hardly varied are left out: {', '.join(hardly)}.")
     rounded = _rounded_away(plan)
     if rounded:
         sentences.append(
@@ -354,11 +355,12 @@ def warn_of_oddities(plan: Plan, rows: int) -> None:
             f"({', '.join(map(repr, rounded))}): if that is more than rounding, subtract a number of "
             "their size first."
         )
-    found = identifiers(plan, rows)
     if found:
         sentences.append(
             f"Categories with a level for most rows ({', '.join(map(repr, found))}) name rows rather "
             "than describe them: leave them out, or make them coarser."
         )
+    if plan.constant and not plan.names:
+        sentences.append("No column is left: decisions are constant.")
     if sentences:
         warn_user(" ".join(sentences), DataWarning)
