@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
 from surefoot import PreparedPolicy, RobustNewsvendor, load
 from surefoot.baselines import SAA
+from surefoot.diagnostics import adversary_path, price_of_robustness, theory
 from surefoot.estimators.row_costs import (
     MOST_LEVELS,
     RowCosts,
@@ -19,11 +20,11 @@ from surefoot.estimators.row_costs import (
     cost_levels,
     within_levels,
 )
-from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError
+from surefoot.exceptions import ConvergenceWarning, DataWarning, InvalidInputError, ModelFileError
 from surefoot.forecasts import Forecaster
 from surefoot.nominals import Empirical
 from surefoot.online import OnlinePolicy
-from surefoot.solvers import PrimalDual
+from surefoot.solvers import DASGD, PrimalDual
 from tests.io.forging import edit
 
 LINEAR = RobustNewsvendor(radius=0.0, solver=PrimalDual(gap_tol=1e-4))
@@ -338,21 +339,59 @@ def test_one_product_and_no_nominal_of_ones_own():
         RobustNewsvendor(radius=0.1, nominal=Empirical(X, y)).fit(X, y, holding=h)
 
 
-def test_what_each_level_has_is_asked_of_it(tmp_path):
+@pytest.mark.parametrize("prepared", [False, True])
+def test_what_one_policy_answers_is_asked_of_a_level(tmp_path, prepared):
     X, y, b, h = table(60, [0.5, 0.9])
-    model = clone(LINEAR).fit(X, y).fit(X, y, backorder=b, holding=h)
-    for ask in (
-        lambda: model.certificate_, lambda: model.coef_, model.guarantee,
-        lambda: model.worst_case(X, y),
+    estimator = PreparedPolicy(clone(LINEAR)) if prepared else clone(LINEAR)
+    model = estimator.fit(X, y).fit(X, y, backorder=b, holding=h)
+    for asked in (
+        model.guarantee, model.augmentation,
+        lambda: model.worst_case(X, y), lambda: model.augmentation(X, y),
+        lambda: model.partial_fit(X, y),
         lambda: model.report(X, y, tmp_path / "report.html"),
     ):  # fmt: skip
-        with pytest.raises(AttributeError, match="as a whole: ask the policies in levels_"):
-            ask()
-    with pytest.raises(InvalidInputError, match="partial_fit must have one policy to go on from"):
-        model.partial_fit(X, y)
-    with pytest.raises(InvalidInputError, match="model must have one policy to go on from"):
-        OnlinePolicy.from_model(model)
+        with pytest.raises(
+            InvalidInputError, match=r"must have one policy.*ask the policies in levels_"
+        ):
+            asked()
     assert not list(tmp_path.iterdir())
+
+
+def test_streams_and_diagnostics_ask_a_level():
+    X, y, b, h = table(60, [0.5, 0.9])
+    model = clone(LINEAR).fit(X, y, backorder=b, holding=h)
+    options = model.levels_[0].stream_options()
+    for asked in (
+        lambda: OnlinePolicy.from_model(model), model.stream, model.stream_options,
+        model.stream_arrays, lambda: model.new_stream(options),
+        lambda: theory(model, X, y), lambda: adversary_path(model, X, y),
+        lambda: price_of_robustness(model, X, y, X, y),
+    ):  # fmt: skip
+        with pytest.raises(
+            InvalidInputError, match=r"must have one policy.*ask the policies in levels_"
+        ):
+            asked()
+    with pytest.raises(AttributeError, match="no certificate_ as a whole: ask the policies in levels_"):
+        _ = model.certificate_
+    with pytest.raises(AttributeError, match="no attribute 'explain'"):  # levels have none, either
+        _ = model.explain
     plain = model.fit(X, y)
     assert not hasattr(plain, "levels_")
     assert plain.certificate_.gap < 0.01
+
+
+def test_what_can_be_said_of_all_levels(tmp_path):
+    X, y, b, h = table(60, [0.5, 0.9])
+    model = clone(LINEAR).set_params(random_state=None).fit(X, y, backorder=b, holding=h)
+    again = clone(model).set_params(random_state=model.seed_).fit(X, y, backorder=b, holding=h)
+    assert np.array_equal(again.predict(X, b, h), model.predict(X, b, h))
+    again.save(tmp_path / "m.surefoot")
+    for one in (again, load(tmp_path / "m.surefoot")):
+        assert one.converged_ is True
+        assert one.n_steps_ == sum(level.n_steps_ for level in one.levels_)
+        assert one.status_.startswith("A policy for each of 2 cost ratios, see levels_; number 0: ")
+        assert (one.n_outcomes, one.single, one.seed_) == (1, True, model.seed_)
+    short = clone(LINEAR).set_params(solver=DASGD(gap_tol=1e-9, max_steps=20))
+    with pytest.warns(ConvergenceWarning):
+        short.fit(X, y, backorder=b, holding=h)
+    assert short.converged_ is False

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from surefoot.estimators import RobustEstimator
 from surefoot.estimators.inputs import check_pairs
+from surefoot.estimators.row_costs import refuse_levels
 from surefoot.nominals import Empirical
 from surefoot.problem import Problem
 from surefoot.solvers import Solver, default_solver
@@ -16,6 +17,7 @@ def checked_model(model: Any) -> RobustEstimator:
     """Return a fitted model, or refuse what is none."""
     check_instance("model", model, RobustEstimator, "a fitted RobustPolicy or RobustNewsvendor")
     check_is_fitted(model)
+    refuse_levels(model, "model")
     fitted: RobustEstimator = model
     return fitted
 

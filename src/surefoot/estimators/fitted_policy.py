@@ -21,6 +21,7 @@ from surefoot.estimators.model_file import save_model
 from surefoot.estimators.radius_rules import RuledRadius
 from surefoot.estimators.radius_selection import RadiusPath
 from surefoot.estimators.reporting import Reporting
+from surefoot.estimators.row_costs import refuse_levels
 from surefoot.estimators.scikit_learn_habits import LinearCoefficients
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.forecasts import Forecasts, Suspect
@@ -77,6 +78,7 @@ class FittedPolicy(LinearCoefficients, Reporting, DecisionMaker):
 shift by 0.3 standard deviations, at most 0.611.
         """
         check_is_fitted(self)
+        refuse_levels(self, "guarantee")
         shift = check_number("shift", shift, at_least=0)
         return guarantee_of(self, [shift]).sentence(shift)
 
@@ -205,6 +207,7 @@ shift by 0.3 standard deviations, at most 0.611.
             Radius of the ball; None is the fitted one.
         """
         check_is_fitted(self)
+        refuse_levels(self, "worst_case")
         X, y = check_pairs(self, X, y, reset=False)
         rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
         rows = Empirical(X, self._outcomes(y), sample_weight)
@@ -224,6 +227,7 @@ shift by 0.3 standard deviations, at most 0.611.
             Radius of the ball; None is the fitted one.
         """
         check_is_fitted(self)
+        refuse_levels(self, "augmentation")
         rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
         if (X is None) != (y is None):
             raise InvalidInputError("X and y must be given together, got only one of them.")

@@ -155,7 +155,8 @@ def restore_levels(estimator: Any, models: list[Any], levels: dict[str, Any]) ->
     check_names(names, columns)
     check_names(levels["outcome_names"], 1)
     check_levels(ratios, models, columns)
-    estimator.levels_, estimator.cost_levels_ = tuple(models), ratios
+    estimator._take_levels(tuple(models), ratios)
+    estimator.seed_ = models[0].seed_
     estimator.n_features_in_, estimator._outcome_names = columns, levels["outcome_names"]
     estimator.suspects_ = ()  # a file holds no rows
     if names is not None:

@@ -34,6 +34,7 @@ from surefoot.estimators.inputs import check_contexts, check_pairs, fingerprint,
 from surefoot.estimators.radius_rules import ruled_radius
 from surefoot.estimators.radius_selection import choose_radius
 from surefoot.estimators.recipe import Recipe
+from surefoot.estimators.row_costs import refuse_levels
 from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import (
     DataWarning,
@@ -289,6 +290,7 @@ class RobustEstimator(FittedPolicy):
         chooses the radius, if it is "auto") from its rows. ``certificate_`` then speaks of the newest
         rows only.
         """
+        refuse_levels(self, "partial_fit")
         if isinstance(X, RowBatches):
             raise InvalidTypeError(
                 "X must be contexts, got rows in batches: fit takes them, and partial_fit one batch of "
@@ -345,12 +347,14 @@ class RobustEstimator(FittedPolicy):
     def stream(self) -> Stream:
         """Return where learning from a stream stands; it begins at the fitted policy."""
         check_is_fitted(self)
+        refuse_levels(self, "stream")
         if not hasattr(self, "_stream"):
             self._stream = self.new_stream(self.stream_options())
         return self._stream
 
     def new_stream(self, options: StreamOptions) -> Stream:
         """Return a stream of its own that goes on from where the policy stands."""
+        refuse_levels(self, "new_stream")
         if hasattr(self, "_stream"):
             return restored_stream(options, self._n_outcomes, self._stream.arrays())
         if hasattr(self, "_stream_arrays"):  # of a model from a file, which has no rows
@@ -359,6 +363,7 @@ class RobustEstimator(FittedPolicy):
 
     def stream_arrays(self) -> dict[str, Any] | None:
         """Return where learning stands, as a file holds it; None if the policy cannot learn on."""
+        refuse_levels(self, "stream_arrays")
         if not hasattr(self, "_stream") and hasattr(self, "_stream_arrays"):
             return self._stream_arrays
         return None if why_no_stream(self._ball) else self.stream().arrays()
@@ -370,6 +375,7 @@ class RobustEstimator(FittedPolicy):
         window: float = 0.0,
     ) -> StreamOptions:
         """Return what a stream from this model is told."""
+        refuse_levels(self, "stream_options")
         ball = cast(WassersteinBall, self._ball)  # anything else is refused by StreamOptions
         given = self._given_recipe.ball
         if isinstance(ball, WassersteinBall) and isinstance(given, WassersteinBall):

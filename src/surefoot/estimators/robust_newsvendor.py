@@ -21,9 +21,11 @@ from surefoot.estimators.row_costs import (
     RowCosts,
     between_levels,
     cost_levels,
+    joint_outcome,
     warned_once,
     within_levels,
 )
+from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Ensemble, Forecaster
 from surefoot.nominals import Nominal, RowBatches
@@ -152,7 +154,8 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
 
         def __getattr__(self, name: str) -> Any:
             """Say where things are that each level has, and the model as a whole has not."""
-            if "levels_" not in self.__dict__ or name.startswith("__"):
+            levels = self.__dict__.get("levels_", ())
+            if name.startswith("__") or not levels or name not in dir(levels[0]):
                 return super().__getattribute__(name)  # fails again, for its own reason
             named = "nothing of the kind" if name.startswith("_") else f"no {name}"
             raise AttributeError(
@@ -236,16 +239,23 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         labels = (
             plain_labels(self.n_features_in_, self._names) if self._labels is None else self._labels
         )
-        policies = []
+        policies, seed = [], seed_from(self.random_state)
         with warned_once():
             for level in levels.tolist():
                 model = clone(self).set_params(
-                    backorder=stake * level, holding=stake * (1.0 - level), frozen=frozen
-                )
+                    backorder=stake * level, holding=stake * (1.0 - level), frozen=frozen,
+                    random_state=seed,
+                )  # fmt: skip
                 model.label_columns(labels)
                 policies.append(model.fit(contexts, y, costs.masses(masses), when))
-        self.levels_, self.cost_levels_ = tuple(policies), levels
-        self.suspects_ = self.levels_[0].suspects_
+        self._take_levels(tuple(policies), levels)
+        self.suspects_, self.seed_ = self.levels_[0].suspects_, seed
+
+    def _take_levels(self, policies: tuple["RobustNewsvendor", ...], ratios: FloatArray) -> None:
+        """Take policies, one for each cost ratio, and what can be said of all of them."""
+        self.levels_, self.cost_levels_ = policies, ratios
+        self.converged_, self.status_, self.n_steps_ = joint_outcome(policies)
+        self._n_outcomes, self._single = 1, True
 
     def _row_costs(self, given: tuple[Any, Any], rows: int) -> RowCosts:
         return RowCosts.of(*given, (self.backorder, self.holding), rows)
@@ -336,16 +346,3 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         weights = weight_vector("sample_weight", sample_weight, len(y))
         costs = self._asked_costs(backorder, holding, len(y))
         return costs.mean(self._row_decisions(contexts, costs), y, weights)
-
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from new pairs in order, one update each, going on from where the policy stands.
-
-        As ``RobustPolicy.partial_fit``; a model that learned from costs of each row has no one policy
-        to go on from.
-        """
-        if "levels_" in self.__dict__:
-            raise InvalidInputError(
-                "partial_fit must have one policy to go on from, got one for each cost ratio: call it "
-                "on the models in levels_."
-            )
-        return super().partial_fit(X, y)

@@ -16,7 +16,7 @@ far out are not linear in the ratio, and the order need not rise with it.
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -210,6 +210,29 @@ class DecidesByRowCosts(DecisionMaker):
     ) -> float:
         """Return minus the mean realised cost, so that bigger is better."""
         return -self.cost(X, y, sample_weight, backorder=backorder, holding=holding)
+
+
+def refuse_levels(model: Any, asked: str) -> None:
+    """Refuse what only a single policy can answer, where there is one for each cost ratio.
+
+    Decisions between the policies of two ratios are no policy of the problem that either was learned
+    from, so that a certificate, a worst case or a stream of the whole would speak of neither.
+    """
+    if "levels_" in vars(model):
+        raise InvalidInputError(
+            f"{asked} must have one policy to speak of, got one for each cost ratio: ask the policies "
+            "in levels_, whose ratios are cost_levels_."
+        )
+
+
+def joint_outcome(levels: Sequence[Any]) -> tuple[bool | None, str, int]:
+    """Return whether the fits at all levels converged, in what words, and in how many steps."""
+    states = [level.converged_ for level in levels]
+    converged = False if False in states else None if None in states else True
+    first = next(k for k, state in enumerate(states) if state is converged)
+    many = f"A policy for each of {len(levels)} cost ratios" if len(levels) > 1 else "One cost ratio"
+    status = f"{many}, see levels_; number {first}: {levels[first].status_}"
+    return converged, status, sum(level.n_steps_ for level in levels)
 
 
 def told_costs(model: Any, backorder: Any, holding: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from surefoot.engines.choice import why_no_stream
 from surefoot.engines.step_rules import AdaptiveStep, DecayingRadius, StepRule
 from surefoot.engines.stream import START_ROWS
 from surefoot.estimators import RobustEstimator
+from surefoot.estimators.row_costs import refuse_levels
 from surefoot.exceptions import DataWarning, InvalidInputError, InvalidTypeError, warn_user
 from surefoot.online.columns import Column, Columns
 from surefoot.online.contexts import (
@@ -156,11 +157,7 @@ class OnlinePolicy:
         True
         """
         check_instance("model", model, RobustEstimator, "a fitted RobustPolicy or RobustNewsvendor")
-        if hasattr(model, "levels_"):
-            raise InvalidInputError(
-                "model must have one policy to go on from, got one for each cost ratio: take one of "
-                "levels_."
-            )
+        refuse_levels(model, "model")
         if not hasattr(model, "parameters_"):
             raise InvalidInputError(f"model must be fitted, got {model!r} before fit.")
         window = 0.0 if drift is None else float(drift.window)

@@ -17,6 +17,7 @@ from surefoot.estimators import RobustEstimator
 from surefoot.estimators.inputs import check_contexts, fingerprint
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.estimators.preparation.table import DATE, NUMBER, Column
+from surefoot.estimators.row_costs import refuse_levels
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts import Suspect
 from surefoot.nominals import Nominal
@@ -100,6 +101,7 @@ def checked_policy(model: Any) -> Any:
         raise InvalidTypeError(f"model must be {wanted}, got {model!r}.")
     check_is_fitted(model)
     check_instance("model", robust_part(model), RobustEstimator, f"{wanted} around a robust model")
+    refuse_levels(robust_part(model), "report")
     return model
 
 
