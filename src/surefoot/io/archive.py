@@ -13,7 +13,7 @@ import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,13 @@ _UNREADABLE = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, t
 # A member may be this large, or so many times as large as it is in the file: arrays of equal numbers
 # shrink a lot, but nothing of ours grows a thousand times on reading. All together have a limit, too.
 SMALL_MEMBER, MOST_GROWTH, LARGEST_FILE = 2**20, 200, 2**31
+# A whole file may be this large, or so many times as large as it is on the disk: a small file of
+# somebody else's then never takes much memory before it is refused.
+SMALL_FILE, MOST_FILE_GROWTH = 2**25, 10
+# Every value of a header takes up to a hundred bytes when it is read, however few it has in the text.
+LARGEST_HEADER, MOST_VALUES = 2**23, 400_000
+# Members are read in pieces: what a member says of its size is no limit to what it unpacks to at once.
+READ_PIECE = 2**18
 # More effort makes files a few per cent smaller and takes twice as long.
 LEVEL = 1
 # Members are packed if they are larger than this and a piece from their middle shrinks to this share:
@@ -82,11 +89,32 @@ def _write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Any]) -> No
         "arrays": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json.dumps(header, allow_nan=False).encode()
+    reason = _too_large_header(text)
+    if reason is not None:
+        raise ModelFileError(f"The model file cannot be written: its header {reason}.")
+    parts = {_HEADER: text, _DIGEST: hashlib.sha256(text).hexdigest().encode()} | members
+    _write_members(file, parts, {name: _packing(data) for name, data in members.items()})
+    if sum(map(len, parts.values())) > max(SMALL_FILE, MOST_FILE_GROWTH * file.tell()):
+        _write_members(file, parts, dict.fromkeys(members, zipfile.ZIP_STORED))
+
+
+def _write_members(file: BinaryIO, parts: dict[str, bytes], packing: dict[str, int]) -> None:
+    """Write all parts anew; those without a way of packing of their own are deflated."""
+    file.seek(0)
+    file.truncate()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
-        archive.writestr(_HEADER, text)
-        archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
-        for name, data in members.items():
-            archive.writestr(name, data, compress_type=_packing(data))
+        for name, data in parts.items():
+            archive.writestr(name, data, compress_type=packing.get(name))
+
+
+def _too_large_header(text: bytes | bytearray) -> str | None:
+    """Say why a header is too large to be read, or None."""
+    if len(text) > LARGEST_HEADER:
+        return f"must have at most {LARGEST_HEADER:,} bytes, got {len(text):,}"
+    values = text.count(b",") + text.count(b"[") + text.count(b"{")
+    if values > MOST_VALUES:
+        return f"must have at most {MOST_VALUES:,} values, got about {values:,}"
+    return None
 
 
 def _packing(data: bytes) -> int:
@@ -114,13 +142,18 @@ def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
             _refuse_growth(path, list(infos.values()), len(archive.infolist()))
             if not {_HEADER, _DIGEST} <= set(infos):
                 raise ModelFileError(f"{path} must be a Surefoot model, got another kind of zip file.")
-            text = archive.read(_HEADER)
-            header = _read_header(path, text, archive.read(_DIGEST))
+            header = _read_header(
+                path, *(_content(archive, infos[name]) for name in (_HEADER, _DIGEST))
+            )
             expected = header.get("arrays")
             if not isinstance(expected, dict) or set(expected) != set(infos) - {_HEADER, _DIGEST}:
                 raise ModelFileError(f"{path} was changed after it was saved: its arrays differ.")
+            # What each array says of itself is checked against its size before any is unpacked.
+            kinds = {name: _array_kind(path, archive, infos[name]) for name in expected}
             arrays = {
-                name.removesuffix(".npy"): _read_array(path, name, archive.read(name), digest)
+                name.removesuffix(".npy"): _read_array(
+                    path, name, _content(archive, infos[name]), digest, kinds[name]
+                )
                 for name, digest in expected.items()
             }
     except _DAMAGE as error:
@@ -145,12 +178,29 @@ def _refuse_growth(path: Path, infos: list[zipfile.ZipInfo], count: int) -> None
                 f"{path} must hold members that grow at most {MOST_GROWTH} times on reading, got "
                 f"{info.filename} with {info.file_size:,} bytes from {info.compress_size:,}."
             )
-    total = sum(info.file_size for info in infos)
-    if total > LARGEST_FILE:
-        raise ModelFileError(f"{path} must hold at most {LARGEST_FILE:,} bytes, got {total:,}.")
+    total, most = sum(info.file_size for info in infos), MOST_FILE_GROWTH * path.stat().st_size
+    if total > min(LARGEST_FILE, max(SMALL_FILE, most)):
+        allowed = min(LARGEST_FILE, max(SMALL_FILE, most))
+        raise ModelFileError(f"{path} must hold at most {allowed:,} bytes, got {total:,}.")
+    for info in infos:
+        if info.filename in (_HEADER, _DIGEST) and info.file_size > LARGEST_HEADER:
+            size = f"at most {LARGEST_HEADER:,} bytes, got {info.file_size:,}"
+            raise ModelFileError(f"{path} must have a header of {size}.")
 
 
-def _read_header(path: Path, text: bytes, digest: bytes) -> dict[str, Any]:
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
+    """Return what a member holds, which is never more than it says it holds."""
+    content = bytearray()
+    with archive.open(info) as member:
+        while piece := member.read(READ_PIECE):
+            content += piece
+    return content
+
+
+def _read_header(path: Path, text: bytearray, digest: bytearray) -> dict[str, Any]:
+    reason = _too_large_header(text)
+    if reason is not None:
+        raise ModelFileError(f"{path} is no model of ours: its header {reason}.")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -168,23 +218,43 @@ def _read_header(path: Path, text: bytes, digest: bytes) -> dict[str, Any]:
     return header
 
 
-def _read_array(path: Path, name: str, data: bytes, digest: Any) -> Any:
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ModelFileError(f"{path} was changed after it was saved: {name} does not match.")
-    buffer = io.BytesIO(data)
+class _ArrayKind(NamedTuple):
+    """What the first bytes of an array say: its shape, its numbers, and where those begin."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: Any
+    begin: int
+
+
+def _array_kind(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _ArrayKind:
+    """Read the first bytes of an array, and refuse what does not fit the size of its member."""
     try:
-        version = np.lib.format.read_magic(buffer)
-        if version != (1, 0):
-            raise ValueError(f"format {version} of an array")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(buffer)
-        # An array that claims to be larger than its bytes would be made room for first.
+        with archive.open(info) as member:
+            version = np.lib.format.read_magic(member)
+            if version != (1, 0):
+                raise ValueError(f"format {version} of an array")
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+            begin = member.tell()
+        size = info.file_size - begin
         if (
             dtype.hasobject
             or dtype.itemsize == 0
-            or int(np.prod(shape, dtype=object)) * dtype.itemsize != len(data) - buffer.tell()
+            or int(np.prod(shape, dtype=object)) * dtype.itemsize != size
         ):
-            raise ValueError(f"a shape of {shape} for {len(data) - buffer.tell()} bytes of {dtype}")
-        buffer.seek(0)
-        return np.asarray(np.lib.format.read_array(buffer, allow_pickle=False))
+            raise ValueError(f"a shape of {shape} for {size} bytes of {dtype}")
+    except _UNREADABLE as error:
+        raise ModelFileError(f"{path} holds an unreadable array {info.filename}: {error}.") from error
+    return _ArrayKind(shape, fortran, dtype, begin)
+
+
+def _read_array(path: Path, name: str, data: bytearray, digest: Any, kind: _ArrayKind) -> Any:
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ModelFileError(f"{path} was changed after it was saved: {name} does not match.")
+    try:
+        values = np.frombuffer(data, kind.dtype, offset=kind.begin)
+        array = values.reshape(kind.shape, order="F" if kind.fortran else "C")
+        # Compiled code asks for aligned numbers, which the bytes of a file need not be.
+        return np.require(array, requirements="A")
     except _UNREADABLE as error:
         raise ModelFileError(f"{path} holds an unreadable array {name}: {error}.") from error
