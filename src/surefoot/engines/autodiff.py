@@ -14,8 +14,8 @@ from surefoot.certificates import (
     Certificate,
     certify_general,
 )
+from surefoot.certificates.squares import why_not_squares
 from surefoot.engines.affine_lane import TARGET_SHARE
-from surefoot.engines.affine_proof import affine_certificate
 from surefoot.engines.autodiff_atoms import (
     autodiff_adversary,
     moved_rows,
@@ -23,14 +23,13 @@ from surefoot.engines.autodiff_atoms import (
     refuse_unbounded,
 )
 from surefoot.engines.autodiff_forms import BLOCK, FormBatch, general_parameters
+from surefoot.engines.autodiff_proof import exact_certificate
+from surefoot.engines.closed_squares import closed_squares
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
-from surefoot.engines.joint import joint_certificate
 from surefoot.engines.moved_planes import polished_batch
 from surefoot.engines.multiplier_search import CHECK_ROWS, Judgement, finite_or_worse, relative_changes
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
-from surefoot.nominals import Empirical
-from surefoot.policies import LinearParameters
-from surefoot.problem import Problem, general_form, why_not_affine, why_not_joint
+from surefoot.problem import Problem, general_form
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 
@@ -76,7 +75,7 @@ class Autodiff(FormBatch, Engine):
         self.changes = np.full(len(self.forms), np.inf)
         self.failed: int | None = None
         self.plans: list[Adversary | None] = [None] * len(self.forms)
-        self.rounds = [0] * len(self.forms)
+        self.endings = [""] * len(self.forms)  # how the best policy was found, where not by steps
 
     def start(self) -> None:
         """Nothing is known of a policy before it was looked at."""
@@ -256,7 +255,7 @@ class Autodiff(FormBatch, Engine):
         # Not for a user who asked for the paper's own ascents, nor after a run that must be looked at.
         if unproved and self.options.inner_steps == 0 and self.failed is None:
             self._polish(state, unproved)
-            unproved = [k for k in unproved if self.rounds[k] > 0]
+            unproved = [k for k in unproved if self.endings[k]]
             for k, answer in zip(unproved, self._answers(state, unproved), strict=True):
                 answers[k] = answer
         return answers
@@ -271,12 +270,20 @@ class Autodiff(FormBatch, Engine):
         return [self._answer(judged, k, float(shares[k]), int(steps[k])) for k in numbers]
 
     def _polish(self, state: Any, numbers: Sequence[int]) -> None:
-        """Put the best policies where rounds over all rows prove them, if these are few."""
+        """Put the best policies where they are proved: by a closed form, or by rounds over few rows."""
         assert self.best is not None
+        closed = [k for k in numbers if why_not_squares(self.forms[k]) is None]
+        others = [k for k in numbers if k not in closed]
         gammas = np.exp(np.asarray(state.log_multiplier))
-        found = polished_batch(self, numbers, gammas, self.best.trained)
-        self.best = _Best(self.best.values, found.trained)
-        self.plans, self.rounds = found.plans, found.rounds
+        found = polished_batch(self, others, gammas, self.best.trained)
+        trained = closed_squares(self, closed, found.trained)
+        self.best, self.plans = _Best(self.best.values, trained), found.plans
+        for k in numbers:
+            rounds = found.rounds[k]
+            if rounds > 0:
+                self.endings[k] = f"It ended with {rounds} rounds of a program over all rows."
+            elif k in closed:
+                self.endings[k] = "It ended at the closed form of the best policy."
 
     def _refuse_bottomless(self, state: Any) -> None:
         """Raise if the worst case falls without end as the policy that was found is scaled up.
@@ -342,10 +349,11 @@ class Autodiff(FormBatch, Engine):
             form, trained, auxiliary, moved, steepness,
             proving_atoms(form, judged, number, self.plans[number]),
         )  # fmt: skip
-        proved = self._proved(number, parameters)
+        asked = self.problems[number] if self.problems else None
+        proved = exact_certificate(asked, form, parameters, PROOF_SHARE * self.options.gap_tol)
         certificate, remarks = (certificate, remarks) if proved is None else (proved, [])
-        if self.rounds[number] > 0:
-            remarks.append(f"It ended with {self.rounds[number]} rounds of a program over all rows.")
+        if self.endings[number]:
+            remarks.append(self.endings[number])
         return Answer(
             parameters=parameters,
             multiplier=moved.multiplier,
@@ -353,19 +361,6 @@ class Autodiff(FormBatch, Engine):
             steps=steps,
             remark=" ".join(remarks),
         )
-
-    def _proved(self, number: int, parameters: Parameters) -> Certificate | None:
-        """Return a certificate of a linear policy whose worst case is known exactly, or None."""
-        asked = self.problems[number] if self.problems else None
-        if asked is None or not isinstance(parameters, LinearParameters):
-            return None
-        target = PROOF_SHARE * self.options.gap_tol
-        if why_not_joint(asked) is None:
-            least = self.forms[number].cost.floor(asked.nominal.n_products)
-            return joint_certificate(asked, parameters, least, target)
-        if why_not_affine(asked) is None and isinstance(asked.nominal, Empirical):
-            return affine_certificate(asked, parameters, target)
-        return None
 
     @property
     def decays(self) -> bool:
