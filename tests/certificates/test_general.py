@@ -109,7 +109,7 @@ def test_any_multiplier_above_the_curvature_gives_a_bound():
         ({}, 0.5),  # below the curvature, 2 * 0.73 > 2 gamma
         ({"cost": Newsvendor(1.0, 0.2)}, 3.0),
         ({"order": 1, "support": Box(-99, 99)}, 3.0),
-        ({"outcome_cost": 2.0}, 3.0),
+        ({"outcome_cost": 2.0}, 1.0),  # above the curvature of contexts, below that with outcomes
         ({"policy": Linear(decisions=Box(0, 9))}, 3.0),
     ],
     ids=["curved", "kinked", "order one", "outcomes", "limits"],
@@ -133,6 +133,65 @@ def test_the_concavity_is_what_the_multiplier_leaves():
     assert inner_concavity(frozen, affine(frozen), 3.0) == pytest.approx(6.0 - 2.0 * 0.09, rel=1e-12)
     mlp = make_form(policy=MLP((8,)))
     assert inner_concavity(mlp, mlp.policy.initial(np.random.default_rng(0), 2, 1), 1e9) is None
+
+
+@pytest.mark.parametrize("gamma", [1.3, 2.0, 5.0])
+def test_a_bound_holds_where_outcomes_move_too(gamma):
+    kappa = 2.0
+    form = make_form(outcome_cost=kappa)
+    residuals = form.contexts @ (THETA / form.scale) + INTERCEPT - form.outcomes[:, 0]
+    steep = np.append(THETA, -1.0 / np.sqrt(kappa))
+    m = steep @ steep
+    assert inner_concavity(form, affine(form), gamma) == pytest.approx(2.0 * gamma - 2.0 * m)
+    moves = 0.9 * np.outer(residuals / (gamma - m), steep)  # not quite where they cost most
+    left = 2.0 * np.outer(residuals + moves @ steep, steep) - 2.0 * gamma * moves
+    outcomes = form.outcomes + moves[:, 2:] / np.sqrt(kappa)
+    rows = adversary(form, gamma, form.contexts + moves[:, :2] * form.scale, outcomes)
+    certificate = certify_general(form, affine(form), np.zeros(0), rows, np.linalg.norm(left, axis=1))
+    assert certificate.kind == "bound"
+    true = (np.sqrt(form.weights @ residuals**2) + RADIUS * np.sqrt(m)) ** 2
+    assert certificate.upper >= true * (1 - 1e-12)
+
+
+def test_an_estimate_beside_a_lower_bound_says_why_there_is_no_gap():
+    form = make_form(outcome_cost=2.0)
+    rows, left, _, _ = moved(form, 3.0, at=1.0)
+    stay = adversary(form, 1.0, form.contexts, form.outcomes)
+    found = certify_general(form, affine(form), np.zeros(0), rows, left, stay)
+    assert (found.kind, found.gap) == ("estimate", np.inf)
+    assert 0.0 < found.lower < found.upper
+    assert f"No policy of this family has one below {found.lower:.6g}, but that no" in found.message
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [(2, "a linear policy of 3 parameters can meet each of 2 moved rows"), (40, "")],
+)
+def test_without_a_lower_bound_the_certificate_says_why(rows, reason):
+    rng = np.random.default_rng(0)
+    few = Empirical(rng.normal(size=(rows, 2)) * [1.0, 5.0], rng.normal(size=rows))
+    form = make_form(nominal=few)
+    moves, left, _, _ = moved(form, 3.0)
+    stay = adversary(form, 3.0, form.contexts, form.outcomes)
+    found = certify_general(form, affine(form), np.zeros(0), moves, left, stay)
+    assert found.kind == "bound"
+    if reason:
+        assert found.message.endswith(f"is not proved (no lower bound: {reason}).")
+        assert (found.lower, found.gap) == (0.0, np.inf)
+    else:
+        assert "no lower bound" not in found.message
+        assert found.gap < np.inf
+
+
+def test_a_lower_bound_of_next_to_nothing_is_none():
+    """Least squares leave rounding of rows that a policy meets."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 2))
+    form = make_form(nominal=Empirical(X, X @ [1.0, 2.0] + 1e-6 * rng.normal(size=5)))
+    moves, left, _, _ = moved(form, 3.0)
+    stay = adversary(form, 3.0, form.contexts, form.outcomes)
+    assert 0.0 < lower_bound(form, stay) < 1e-9
+    assert certify_general(form, affine(form), np.zeros(0), moves, left, stay).lower == 0.0
 
 
 def test_some_rows_prove_nothing_about_the_others():

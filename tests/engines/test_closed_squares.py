@@ -89,3 +89,16 @@ def test_the_papers_own_ascents_are_left_alone():
         model = RobustPolicy(Quadratic(), Linear(), ball=WassersteinBall(0.1), solver=solver).fit(X, y)
     assert "closed form" not in model.status_
     assert model.converged_ is False
+
+
+def test_more_steps_are_not_advised_where_rounds_found_the_policy():
+    """Two products have no closed form: what is said must not contradict itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 10))
+    Y = X @ rng.normal(size=(10, 2)) + rng.normal(size=(6, 2))
+    ball, solver = WassersteinBall(0.1, outcome_cost=1.0), DASGD(max_steps=500)
+    with pytest.warns(ConvergenceWarning, match="nothing is claimed about the best policy"):
+        model = RobustPolicy(Quadratic(), Linear(), ball=ball, solver=solver).fit(X, Y)
+    assert model.converged_ is None
+    assert "raise max_steps" not in model.status_
+    assert model.certificate_.gap == np.inf

@@ -91,9 +91,10 @@ def test_costs_of_several_lines_at_any_radius(radius, intercept):
     assert solve(problem).certificate.upper == pytest.approx(truth(problem), rel=2e-3)
 
 
-@pytest.mark.parametrize("radius", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("radius", [0.1, 0.5])
 def test_a_quadratic_cost_is_proved_by_the_plan_of_the_program(radius):
-    problem = describe({"order": 2}, Quadratic(), radius=radius)
+    # In a box, however wide: without one it has a closed form, which proves it instead.
+    problem = describe({"order": 2, "support": Box(-99, 99)}, Quadratic(), radius=radius)
     solution = solve(problem, optimizer=None)
     assert solution.converged
     assert solution.certificate.kind == "bound"

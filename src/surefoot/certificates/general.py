@@ -14,6 +14,7 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary
 from surefoot.certificates.certificate import Certificate, relative_gap
+from surefoot.costs import Quadratic
 from surefoot.policies import Linear
 from surefoot.problem import GeneralForm
 from surefoot.random import rng_for
@@ -24,6 +25,8 @@ from surefoot.typing import FloatArray, IntArray
 FAR_ROWS, FAR_DIRECTIONS, FAR_STEPS = 32, 8, (1e9, 1e10)
 # Sums of many weights and distances may be off by rounding.
 ROUNDING = 1e-9
+# A lower bound that is above the least cost there is by a smaller share of the worst case is none.
+TRIFLE = 1e-6
 # A policy that reacts so little that even there costs are below this many times those of the rows
 # themselves shows no growth to speak of.
 FAR_FACTOR = 1e3
@@ -51,16 +54,19 @@ def inner_concavity(form: GeneralForm, trained: object, gamma: float) -> float |
     """Return mu > 0 if the inner problem is mu-strongly concave everywhere, None if not known to be.
 
     Known for affine policies without limits and costs of bounded curvature: the second derivative of
-    the cost in the sample is then at most theta diag(curvatures) theta'.
+    the cost in the sample is then at most theta diag(curvatures) theta'. Where outcomes move, too, it
+    is known of squares, which decisions and outcomes bend alike.
     """
     policy, curvature = form.policy, form.cost.curvature()
     if not isinstance(policy, Linear) or policy.decisions is not None or not np.isfinite(curvature):
         return None
-    if form.order != 2 or form.outcomes_move:
+    if form.order != 2 or (form.outcomes_move and not isinstance(form.cost, Quadratic)):
         return None
     theta = policy.in_user_units(trained, form.units.tree()).theta
     features = len(theta)
     moving = (theta * form.scale[:features, None])[form.movable[:features]]
+    if form.outcomes_move:
+        moving = np.vstack([moving, np.eye(form.n_decisions) / np.sqrt(form.outcome_cost)])
     steep = moving * np.sqrt(form.cost.curvatures(form.n_decisions))
     norm = float(np.linalg.norm(steep, ord=2)) if moving.size else 0.0
     mu = 2.0 * gamma - norm**2
@@ -184,23 +190,31 @@ def certify_general(
     upper = dual_value(form, trained, auxiliary, moved)
     least = form.cost.floor(form.outcomes.shape[1])
     lower = least if atoms is None else lower_bound(form, atoms)
+    if lower - least <= TRIFLE * abs(upper):  # true, and worth nothing
+        lower = least
     whole = len(moved.weights) == int((form.weights > 0.0).sum())
     mu = inner_concavity(form, trained, float(moved.multiplier[0]))
-    floor = _gap_floor(form, trained, auxiliary, least)
+    floor, reason = _gap_floor(form, trained, auxiliary, least), _why_no_lower(form, atoms)
     if form.radius == 0.0 and whole and form.exact_rows:
-        return bounded(upper, lower, least, f"The expected cost is {upper:.6g}", floor)
+        return bounded(upper, lower, least, f"The expected cost is {upper:.6g}", floor, reason)
     if mu is not None and whole and form.exact_rows:
         upper += float(moved.weights @ steepness**2) / (2.0 * mu)
         told = f"The worst-case expected cost is at most {upper:.6g} (the inner problem is concave)"
-        return bounded(upper, lower, least, told)
+        return bounded(upper, lower, least, told, reason=reason)
     if atoms is not None and in_ball(form, atoms):
         # A distribution in the ball costs this much, whatever the ascents have missed.
         costs = form.costs(trained, auxiliary, atoms.contexts, atoms.outcomes)
         upper = max(upper, float(atoms.weights @ costs))
-    message = (
+    found = (
         f"The worst-case expected cost is about {upper:.6g}, the most that gradient ascent found "
-        f"{_where(form, len(moved.weights))}; no bound is proved."
+        f"{_where(form, len(moved.weights))}"
     )
+    message = f"{found}; no bound is proved."
+    if lower > least:
+        message = (
+            f"{found}. No policy of this family has one below {lower:.6g}, but that no move costs more "
+            "than those found is not proved, and so there is no gap."
+        )
     return Certificate(upper, lower, float("inf"), "estimate", message)
 
 
@@ -215,10 +229,29 @@ def _gap_floor(form: GeneralForm, trained: object, auxiliary: FloatArray, least:
     return float(np.sqrt(form.weights @ (costs - form.weights @ costs) ** 2))
 
 
-def bounded(upper: float, lower: float, least: float, told: str, floor: float = 0.0) -> Certificate:
-    """Return a certificate with a proved upper value, and a gap where the lower one is proved, too."""
+def _why_no_lower(form: GeneralForm, atoms: Adversary | None) -> str:
+    """Say why a distribution proves nothing about the best policy, if that can be said."""
+    if not isinstance(form.policy, Linear):
+        return "none is known for policies that are not linear"
+    if atoms is None or not form.exact_rows:
+        return "the nominal is known by draws alone"
+    rank = form.n_features + int(form.policy.intercept)
+    count = len(np.unique(atoms.contexts[:, : form.n_features], axis=0))
+    if form.policy.decisions is None and count <= rank:
+        return f"a linear policy of {rank} parameters can meet each of {count} moved rows"
+    return "no distribution found in the ball rules one out"
+
+
+def bounded(
+    upper: float, lower: float, least: float, told: str, floor: float = 0.0, reason: str = ""
+) -> Certificate:
+    """Return a certificate with a proved upper value, and a gap where the lower one is proved, too.
+
+    ``reason`` says why there is no lower one, where there is none.
+    """
     if lower <= max(least, 0.0 if floor == 0.0 else -np.inf):
-        message = f"{told}; whether a better policy exists is not proved."
+        because = f" (no lower bound: {reason})" if reason else ""
+        message = f"{told}; whether a better policy exists is not proved{because}."
         return Certificate(upper, lower, float("inf"), "bound", message)
     gap = relative_gap(upper, lower, floor)
     message = (

@@ -339,16 +339,16 @@ class Autodiff(FormBatch, Engine):
             remarks.append(
                 "The learning rate fell to zero on schedule: a longer run may still find better."
             )
-        if share > 0.0:
-            remarks.append(
-                f"The inner problem is not concave for {100 * share:.2g} % of the rows at this "
-                "multiplier: they were searched on both sides, and the certificate is an estimate."
-            )
         parameters = general_parameters(form, trained, auxiliary)
         certificate = certify_general(
             form, trained, auxiliary, moved, steepness,
             proving_atoms(form, judged, number, self.plans[number]),
         )  # fmt: skip
+        if share > 0.0 and certificate.kind == "estimate":
+            remarks.append(
+                f"The inner problem is not concave for {100 * share:.2g} % of the rows at this "
+                "multiplier: they were searched on both sides, and the certificate is an estimate."
+            )
         asked = self.problems[number] if self.problems else None
         proved = exact_certificate(asked, form, parameters, PROOF_SHARE * self.options.gap_tol)
         certificate, remarks = (certificate, remarks) if proved is None else (proved, [])
@@ -360,6 +360,7 @@ class Autodiff(FormBatch, Engine):
             certificate=certificate,
             steps=steps,
             remark=" ".join(remarks),
+            polished=bool(self.endings[number]),
         )
 
     @property

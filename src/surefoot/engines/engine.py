@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     """The best policy of a run, with what its engine has to say about it.
 
     ``steps`` counts those of all products; ``remark`` is a sentence for the status, empty where there
-    is nothing to add.
+    is nothing to add. ``polished`` says that the policy was found by other means than steps.
     """
 
     parameters: Parameters
@@ -52,6 +52,7 @@ class Answer(NamedTuple):
     certificate: Certificate
     steps: int
     remark: str = ""
+    polished: bool = False
 
 
 @dataclass(frozen=True)

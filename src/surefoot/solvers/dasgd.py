@@ -216,7 +216,7 @@ class _Endings:
         proved = bounds is not None and (bounds.proved or math.isfinite(answer.certificate.gap))
         gap = float("inf") if bounds is None else answer.certificate.gap if proved else bounds.gap
         looks = len(history)
-        told = self._proved(answer, gap) if proved else self._unproved(answer.steps, gap, looks)
+        told = self._proved(answer, gap) if proved else self._unproved(answer, gap, looks)
         return Solution(
             parameters=answer.parameters,
             multiplier=answer.multiplier,
@@ -241,20 +241,26 @@ class _Endings:
             return f"{self.name} stopped after {steps:,} steps ({share}), as {self.reason}"
         return sentence(self.name, steps, share, gap <= self.gap_tol, interrupted=self.interrupted)
 
-    def _unproved(self, steps: int, change: float, looks: int) -> str:
+    def _unproved(self, answer: Answer, change: float, looks: int) -> str:
+        steps = answer.steps
         if self.reason is not None:
             return f"{self.name} stopped: {self.reason}"
         if self.interrupted:
             ended = f"{self.name} was interrupted after {steps:,} steps"
             return f"{ended}: the best policy so far is returned."
         told = f"{100 * change:.2g} %" if looks > 1 else "an unknown amount"
+        missing = "No lower bound is known here"
+        if answer.certificate.kind == "estimate" and answer.certificate.lower not in (0.0, -math.inf):
+            missing = "The worst case is an estimate here"
+        nothing = f"{missing}, so nothing is claimed about the best policy."
         if change <= self.gap_tol:
             return (
                 f"{self.name} settled after {steps:,} steps (the worst case changed by {told} at the "
-                "last check). No lower bound is known here, so nothing is claimed about the best "
-                "policy."
+                f"last check). {nothing}"
             )
-        return (
+        ran_out = (
             f"{self.name} ran out of steps after {steps:,} (the worst case still changed by {told} at "
-            "the last check): raise max_steps."
+            "the last check)"
         )
+        # More steps cannot help where the policy is not theirs.
+        return f"{ran_out}. {nothing}" if answer.polished else f"{ran_out}: raise max_steps."
