@@ -50,7 +50,7 @@ def balanced(rows: AffineRows, slopes: FloatArray, columns: FloatArray) -> Float
 
 def balanced_value(rows: AffineRows, slopes: FloatArray) -> float:
     """Return E[v] - E[u y]: what slopes that balance with all columns prove without any move."""
-    levels = np.interp(slopes, rows.pieces.slopes, rows.pieces.intercepts)
+    levels = rows.pieces.levels_at(slopes)
     return float(rows.weights @ levels) - float((rows.weights * slopes) @ rows.outcomes)
 
 

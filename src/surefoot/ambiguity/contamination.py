@@ -199,7 +199,7 @@ class ContaminationForm(AffineForm):
         if not self._feasible(kept, mixture):
             return -np.inf
         lines = np.asarray(self.pieces.slopes), np.asarray(self.pieces.intercepts)
-        levels = np.interp(kept, *lines)
+        levels = self.pieces.levels_at(kept)
         rows = float(self.weights @ (levels - kept * self.outcomes))
         low_y, high_y = self.outcome_bounds
         point = mixture * (lines[1][-1] - up * low_y) + (1.0 - mixture) * (lines[1][0] + down * high_y)

@@ -178,7 +178,7 @@ class WassersteinForm(TransportForm, AffineForm):
 
     @property
     def tight(self) -> bool:
-        """A smoothed cost is bounded through its kink, an order-1 plan in a box by reweighting.
+        """A smoothed cost is bounded through some of its tangents, order 1 in a box by reweighting.
 
         In a box, more than two lines are bounded through whole sets of lines, without mixtures.
         """

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from surefoot.ambiguity.form import Adversary
 from surefoot.ambiguity.moves import Moves, best_moves, stay
-from surefoot.ambiguity.transport import TransportForm
+from surefoot.ambiguity.transport import CHORDS, TransportForm
 from surefoot.typing import BoolArray, FloatArray
 
 # Tries for the multiplier: tangents need about ten; if they fail, halvings exhaust a double.
@@ -39,12 +40,11 @@ def worst_value(form: TransportForm, theta: FloatArray, intercept: float) -> tup
         return nominal + form.radius * gamma, gamma
     if form.order == 2 and not form.boxed and form.pieces.two and form.pieces.smoothing == 0.0:
         return _order_two_free(form, residuals, norm)
+    if form.boxed and form.pieces.smoothing > 0.0:
+        # In a box moves are known for straight lines: chords, which lie nowhere below a rounded kink.
+        form = replace(form, pieces=form.pieces.above(CHORDS))
     value, gamma = _search_multiplier(form, theta, intercept)[:1:-1]
-    if not form.boxed:
-        return value, gamma
-    # In a box a smoothed cost is moved as its kinked twin, which is nowhere more than this below it.
-    rounding = 0.25 * (form.pieces.up + form.pieces.down) * form.pieces.smoothing
-    return max(value + rounding, nominal), gamma
+    return max(value, nominal), gamma
 
 
 def _order_two_free(form: TransportForm, residuals: FloatArray, norm: float) -> tuple[float, float]:

@@ -86,7 +86,7 @@ def _set_bounds(ball: AmbiguitySet) -> None:
         best = form_policies((form,), linear)[0]
         value = min(form.worst_value(*policy)[0] for policy in [best, *_policies(form)])
         many = rng.uniform(-form.pieces.down, form.pieces.up, (5, len(form.outcomes)))
-        at_best = form.pieces.slope_at(form.residuals(*best))
+        at_best = form.pieces.derivative_at(form.residuals(*best))
         bounds = [form.lower_bound(slopes) for slopes in (*many, at_best, form.constant_order()[1])]
         bound = max(*bounds, solution.certificate.lower / form.value_unit)
         demand(

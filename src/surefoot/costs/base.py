@@ -258,6 +258,19 @@ class Pieces:
         """Whether there are just two lines, which meet at zero."""
         return len(self.slopes) == 2 and not any(self.intercepts)
 
+    def levels_at(self, slopes: FloatArray) -> FloatArray:
+        r"""Return v of the line w r + v that touches the cost from below, for each slope w.
+
+        Of the parabola that rounds a kink it is :math:`\delta (h - w)(b + w) / (b + h)`.
+
+        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).levels_at(np.array([-3.0, -1.0, 1.0]))
+        array([0., 2., 0.])
+        """
+        if self.smoothing > 0.0:
+            apart = (self.up - slopes) * (self.down + slopes)
+            return np.asarray(self.smoothing * apart / (self.up + self.down))
+        return np.interp(slopes, self.slopes, self.intercepts)
+
     @property
     def kinks(self) -> FloatArray:
         """Where neighbouring lines meet, shape (lines - 1,)."""
@@ -306,6 +319,30 @@ class Pieces:
     def slope_at(self, residuals: FloatArray) -> FloatArray:
         """Return the slope of the line at each residual, at a kink the upper one."""
         return np.asarray(self.slopes)[np.searchsorted(self.kinks, residuals, side="right")]
+
+    def derivative_at(self, residuals: FloatArray) -> FloatArray:
+        """Return the derivative of psi, of a rounded kink, too; at a sharp one the upper slope.
+
+        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).derivative_at(np.array([-5.0, 0.0, 1.0]))
+        array([-3.,  -1.,   0.])
+        """
+        if self.smoothing == 0.0:
+            return self.slope_at(residuals)
+        curvature = (self.up + self.down) / (2.0 * self.smoothing)
+        straight = 0.5 * (self.up - self.down) + curvature * residuals
+        return np.clip(straight, -self.down, self.up)
+
+    def above(self, count: int) -> "Pieces":
+        """Return so many lines, and the outer two, that lie nowhere below a rounded kink: its chords.
+
+        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).above(1).evaluate(np.array([-2.0, 0.0, 2.0]))
+        array([6., 4., 2.])
+        """
+        ends = np.linspace(-self.smoothing, self.smoothing, count + 1)
+        costs = self.evaluate(ends)
+        slopes = np.diff(costs) / np.diff(ends)
+        levels = costs[:-1] - slopes * ends[:-1]
+        return Pieces((self.slopes[0], *slopes.tolist(), self.slopes[-1]), (0.0, *levels.tolist(), 0.0))
 
     def evaluate(self, residuals: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
         """Return psi(r), elementwise."""

@@ -134,7 +134,7 @@ class Lane:
         count = max(float(numbers["averaged"][0]), 1.0)
         arranged = average / count, float(numbers["averaged_intercept"][0]) / count
         policy = at.original(*arranged)
-        at_average = form.pieces.slope_at(form.residuals(*policy))
+        at_average = form.pieces.derivative_at(form.residuals(*policy))
         slopes = np.where(visits > 0, slope_sums / np.maximum(visits, 1), at_average)
         return Seen(policy, slopes, arranged)
 

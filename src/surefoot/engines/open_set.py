@@ -28,7 +28,7 @@ def open_steps(
         policy = arrangement.original(theta, float(own["intercept"]))
         found = form.adversary(*policy)
         residuals = found.contexts @ policy[0] + policy[1] - found.outcomes
-        slope = found.weights * form.pieces.slope_at(residuals)
+        slope = found.weights * form.pieces.derivative_at(residuals)
         gradient = slope @ arrangement.rows(found.contexts)
         total = float(slope.sum())
         own["squares"] += gradient @ gradient
