@@ -23,9 +23,9 @@ from surefoot.version import __version__
 FORMAT = "surefoot-model"
 FORMAT_VERSION = 2
 _HEADER, _DIGEST = "model.json", "sha256"
-# What a damaged zip file raises depends on which of its bytes were hit.
 # What the first bytes of a zip file say.
 _ZIP = b"PK"
+# What a damaged zip file raises depends on which of its bytes were hit.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
