@@ -163,3 +163,19 @@ def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_p
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]"
     assert (tmp_path / "orders.csv").is_file()
+
+
+def test_a_typed_command_loads_statistics_when_something_uses_them(tmp_path):
+    code = (
+        "import sys; from surefoot.cli.main import main\n"
+        "sys.argv = ['surefoot', 'explain', 'none.surefoot']\n"
+        "main()\n"
+        "import sklearn.base, scipy\n"
+        "print('scipy.stats._stats_py' in sys.modules, scipy.stats.norm.ppf(0.5))"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "False 0.0"

@@ -6,6 +6,9 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
 
 from surefoot.exceptions import SurefootError, WritingError
 
@@ -14,6 +17,22 @@ _TRACEBACK = "SUREFOOT_TRACEBACK"
 # A command that is typed makes thousands of objects as it loads, of which none is garbage: looking for
 # some after every 700 would take a fourteenth of its time.
 COLLECT_AFTER = 100_000
+# scikit-learn imports it for one function that no command calls, and it loads a fifth of all modules.
+LOADED_WHEN_USED = ("scipy.stats",)
+
+
+class LazyFinder:
+    """Finds modules that are loaded when something of theirs is first used, not when imported."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module is, with Python's own loader for modules that may never be used."""
+        spec = PathFinder.find_spec(name, path, target) if name in LOADED_WHEN_USED else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         gc.set_threshold(COLLECT_AFTER)
+        sys.meta_path.insert(0, LazyFinder)
     args = list(sys.argv[1:] if arguments is None else arguments)
     try:
         typer = importlib.import_module("typer")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from surefoot.nominals import Empirical
 from surefoot.typing import FloatArray, IntArray
@@ -39,7 +39,7 @@ class Rolling(NamedTuple):
         """
         count = len(self.costs)
         spread = float(self.costs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / count)
-        return float(self.costs.mean() + student.ppf(confidence, count - 1) * spread)
+        return float(self.costs.mean() + stdtrit(count - 1, confidence) * spread)
 
 
 def rolling(
