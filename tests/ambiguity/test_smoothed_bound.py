@@ -40,8 +40,12 @@ def truth(X, y, smoothing, radius, order, kappa, intercept, box):
     )
 
 
+# Order 1 in a box reweights its plan again and again: at night.
 CASES = [
-    (order, kappa, intercept, box, radius)
+    pytest.param(
+        order, kappa, intercept, box, radius,
+        marks=[pytest.mark.nightly] if order == 1 and box else [],
+    )
     for order in (1, 2)
     for kappa in (math.inf, 2.0)
     for intercept, box, radius in ((True, None, 0.2), (False, None, 0.7), (True, 3.0, 0.2), (True, None, 0))
