@@ -109,3 +109,9 @@ def test_tangents_touch_the_cost():
         apart = pieces.evaluate(grid) - line
         assert apart.min() >= -1e-12
         assert apart.min() <= 1e-4
+
+
+def test_the_derivative_is_that_of_the_cost():
+    pieces, grid = Pieces.kinked(H, B, 0.7), np.linspace(-2.0, 2.0, 401)
+    numerical = np.gradient(pieces.evaluate(grid), grid)
+    np.testing.assert_allclose(pieces.derivative_at(grid), numerical, atol=0.01)

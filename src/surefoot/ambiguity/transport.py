@@ -8,10 +8,26 @@ from typing import Self
 import numpy as np
 
 from surefoot.ambiguity.form import AffineRows, Geometry
+from surefoot.costs import Pieces
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Chords of a rounded kink in a box: so many lie above it by a thousandth of what rounding adds at most.
 CHORDS = 32
+
+
+def chords(pieces: Pieces) -> Pieces:
+    """Return the outer lines and chords between them, which lie nowhere below a rounded kink.
+
+    >>> rounded = Pieces.kinked(up=1.0, down=3.0, smoothing=2.0)
+    >>> residuals = np.linspace(-3.0, 3.0, 7)
+    >>> bool((chords(rounded).evaluate(residuals) >= rounded.evaluate(residuals) - 1e-12).all())
+    True
+    """
+    ends = np.linspace(-pieces.smoothing, pieces.smoothing, CHORDS + 1)
+    costs = pieces.evaluate(ends)
+    slopes = np.diff(costs) / np.diff(ends)
+    levels = costs[:-1] - slopes * ends[:-1]
+    return Pieces((pieces.slopes[0], *slopes.tolist(), pieces.slopes[-1]), (0.0, *levels.tolist(), 0.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,9 +123,7 @@ class TransportForm(AffineRows):
 
         In a box moves are known for straight lines, so that a rounded kink is moved by its chords.
         """
-        pieces = (
-            self.pieces.above(CHORDS) if self.boxed and self.pieces.smoothing > 0.0 else self.pieces
-        )
+        pieces = chords(self.pieces) if self.boxed and self.pieces.smoothing > 0.0 else self.pieces
         return Geometry(
             slopes=np.array(pieces.slopes), intercepts=np.array(pieces.intercepts),
             smoothing=pieces.smoothing, radius=self.radius, order=self.order, pull=self.pull,

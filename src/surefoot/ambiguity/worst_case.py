@@ -9,7 +9,7 @@ import numpy as np
 
 from surefoot.ambiguity.form import Adversary
 from surefoot.ambiguity.moves import Moves, best_moves, stay
-from surefoot.ambiguity.transport import CHORDS, TransportForm
+from surefoot.ambiguity.transport import TransportForm, chords
 from surefoot.typing import BoolArray, FloatArray
 
 # Tries for the multiplier: tangents need about ten; if they fail, halvings exhaust a double.
@@ -42,7 +42,7 @@ def worst_value(form: TransportForm, theta: FloatArray, intercept: float) -> tup
         return _order_two_free(form, residuals, norm)
     if form.boxed and form.pieces.smoothing > 0.0:
         # In a box moves are known for straight lines: chords, which lie nowhere below a rounded kink.
-        form = replace(form, pieces=form.pieces.above(CHORDS))
+        form = replace(form, pieces=chords(form.pieces))
     value, gamma = _search_multiplier(form, theta, intercept)[:1:-1]
     return max(value, nominal), gamma
 

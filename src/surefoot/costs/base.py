@@ -266,10 +266,9 @@ class Pieces:
         >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).levels_at(np.array([-3.0, -1.0, 1.0]))
         array([0., 2., 0.])
         """
-        if self.smoothing > 0.0:
-            apart = (self.up - slopes) * (self.down + slopes)
-            return np.asarray(self.smoothing * apart / (self.up + self.down))
-        return np.interp(slopes, self.slopes, self.intercepts)
+        if self.smoothing == 0.0:
+            return np.interp(slopes, self.slopes, self.intercepts)
+        return self.smoothing * (self.up - slopes) * (self.down + slopes) / (self.up + self.down)
 
     @property
     def kinks(self) -> FloatArray:
@@ -321,28 +320,11 @@ class Pieces:
         return np.asarray(self.slopes)[np.searchsorted(self.kinks, residuals, side="right")]
 
     def derivative_at(self, residuals: FloatArray) -> FloatArray:
-        """Return the derivative of psi, of a rounded kink, too; at a sharp one the upper slope.
-
-        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).derivative_at(np.array([-5.0, 0.0, 1.0]))
-        array([-3.,  -1.,   0.])
-        """
+        """Return the derivative of psi, of a rounded kink, too; at a sharp one the upper slope."""
         if self.smoothing == 0.0:
             return self.slope_at(residuals)
         curvature = (self.up + self.down) / (2.0 * self.smoothing)
-        straight = 0.5 * (self.up - self.down) + curvature * residuals
-        return np.clip(straight, -self.down, self.up)
-
-    def above(self, count: int) -> "Pieces":
-        """Return so many lines, and the outer two, that lie nowhere below a rounded kink: its chords.
-
-        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).above(1).evaluate(np.array([-2.0, 0.0, 2.0]))
-        array([6., 4., 2.])
-        """
-        ends = np.linspace(-self.smoothing, self.smoothing, count + 1)
-        costs = self.evaluate(ends)
-        slopes = np.diff(costs) / np.diff(ends)
-        levels = costs[:-1] - slopes * ends[:-1]
-        return Pieces((self.slopes[0], *slopes.tolist(), self.slopes[-1]), (0.0, *levels.tolist(), 0.0))
+        return np.clip(0.5 * (self.up - self.down) + curvature * residuals, -self.down, self.up)
 
     def evaluate(self, residuals: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
         """Return psi(r), elementwise."""
