@@ -51,7 +51,8 @@ def own_fit(frame, model, shop, product, seed=0):
     contexts = own[["date", "price", "promo"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # a window may lie in one month
-        policy = PreparedPolicy(model.set_params(random_state=state)).fit(contexts, own["sales"])
+        policy = PreparedPolicy(model.set_params(random_state=state))
+        policy.fit(contexts, own["sales"], time=own["date"])
     return policy, contexts, own
 
 

@@ -41,6 +41,11 @@ class Recipe:
             )
         return self
 
+    @property
+    def follows_level(self) -> bool:
+        """Whether decisions follow a level that drifts, told when rows were."""
+        return isinstance(self.forecaster, Ensemble)
+
     def fitted(self, contexts: FloatArray) -> "Recipe":
         """Return the recipe with the policy's feature map fitted."""
         return replace(self, policy=self.policy.fitted(contexts))

@@ -62,6 +62,11 @@ class RobustEstimator(FittedPolicy):
     def _recipe(self) -> Recipe:
         """Return the parts that the constructor's parameters describe."""
 
+    @property
+    def follows_level(self) -> bool:
+        """Whether decisions follow a level that drifts if ``fit`` is told when rows were."""
+        return self._recipe().follows_level
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; a stream, which may hold compiled code, goes as arrays."""
         state = dict(super().__getstate__())

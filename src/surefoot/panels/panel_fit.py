@@ -60,7 +60,8 @@ def fit_many(
         An unfitted policy in the place of ``cost``, such as ``RobustNewsvendor(1.0, 0.2, radius=0.1)``.
     time
         The column that orders the rows of a series: bounds then come from rolling origins, and
-        decisions follow a level that drifts. Dates also count as a context, by weekday and month.
+        decisions follow a level that drifts. Dates also count as a context, by weekday and month (to
+        the default once every month was seen).
     contexts
         The columns that are known beforehand; None is all others. Numbers, categories, dates and gaps
         are prepared series by series, as ``PreparedPolicy`` does.

@@ -107,6 +107,16 @@ def test_a_constant_number_with_gaps_still_says_where_they_were():
     assert prepared(plan, {"k": [None]})[0].tolist() == [[7.0, 1.0]]
 
 
+@pytest.mark.parametrize(("days", "counts"), [(334, False), (366, True)])
+def test_in_order_of_time_a_month_counts_once_all_were_seen(days, counts):
+    dates = np.datetime64("2023-01-01") + np.arange(days)
+    table = Table.of({"day": dates})
+    ordered = learn_plan(table, np.ones(days), scale=True, min_rows=1, in_order=True)
+    assert ("day month=Feb" in ordered.names) == counts
+    assert "day weekday=Tue" in ordered.names
+    assert "day month=Feb" in learn_plan(table, np.ones(days), scale=True, min_rows=1).names
+
+
 def test_dates_become_weekday_and_month():
     days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=k) for k in range(40)]
     plan = learned({"day": days})

@@ -189,9 +189,19 @@ class Plan:
 
 
 def learn_plan(
-    table: Table, masses: FloatArray, categories: Sequence[Any] = (), *, scale: bool, min_rows: int
+    table: Table,
+    masses: FloatArray,
+    categories: Sequence[Any] = (),
+    *,
+    scale: bool,
+    min_rows: int,
+    in_order: bool = False,
 ) -> Plan:
     """Return the plan for a table of training rows that count ``masses`` times each.
+
+    ``in_order`` says that days to come follow those of the rows, to a policy that knows how late they
+    were: until every month has been seen, a month is no more than a name for that, and the next one
+    has none.
 
     >>> table = Table.of({"price": [1.0, 3.0], "shop": ["north", "south"], "country": ["DE", "DE"]})
     >>> print(learn_plan(table, np.ones(2), scale=False, min_rows=1))
@@ -213,7 +223,8 @@ def learn_plan(
             numbers.append(number)
         else:
             readings = (WEEKDAY, MONTH) if kind == DATE else (VALUE,)
-            parts += [_category_part(j, column, reading, masses, min_rows) for reading in readings]
+            read = [_category_part(j, column, reading, masses, min_rows) for reading in readings]
+            parts += [part for part in read if not (in_order and _lacks_months(part))]
     varied = tuple(part for part in parts if len(part.levels) > 1)
     constant = tuple(part for part in parts if len(part.levels) < 2)
     return Plan(kinds, tuple(numbers), varied, constant)
@@ -294,6 +305,10 @@ def _category_part(
     name = column.name if reading == VALUE else f"{column.name} {reading}"
     rare = tuple(sorted(set(counts) - set(levels)))
     return CategoryPart(j, name, reading, levels, tuple(counts[k] / total for k in levels), rare)
+
+
+def _lacks_months(part: CategoryPart) -> bool:
+    return part.reading == MONTH and not set(MONTHS) <= {*part.levels, *part.rare}
 
 
 def _level_key(reading: str, level: str) -> tuple[int, float, str]:

@@ -158,14 +158,15 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         sample_weight
             Non-negative, one per row; a weight of 2 counts as the row twice.
         time
-            When each row was, dates or numbers, as the model's ``fit`` takes it.
+            When each row was, dates or numbers, as the model's ``fit`` takes it. To the default, which
+            then follows a level that drifts, the month of a date counts once every month was seen.
         backorder, holding
             Costs of a unit in each row, as ``RobustNewsvendor.fit`` takes them.
         """
-        model, matrix = self._prepared_model(X, sample_weight)
+        when = time_order(time, X)
+        model, matrix = self._prepared_model(X, sample_weight, in_order=when is not None)
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
         known |= told_costs(model, backorder, holding)
-        when = time_order(time, X)
         if when is not None and "time" in signature(model.fit).parameters:
             known["time"] = when
         elif time is not None:
@@ -176,7 +177,9 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         self.model_ = model
         return self
 
-    def _prepared_model(self, X: Any, sample_weight: Any = None) -> tuple[Any, FloatArray]:
+    def _prepared_model(
+        self, X: Any, sample_weight: Any = None, *, in_order: bool = False
+    ) -> tuple[Any, FloatArray]:
         """Learn the preparation; return a fresh model for it and the prepared contexts."""
         categories = self._checked_categories()
         if hasattr(self, "model_"):
@@ -186,9 +189,10 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         seen = np.flatnonzero(masses)  # a row of weight zero is a row that is not there
         if len(seen) < 2:
             raise InvalidInputError(f"X must have at least 2 rows, got n_samples = {len(seen)}.")
+        follows = in_order and isinstance(self.model, RobustEstimator) and self.model.follows_level
         plan = learn_plan(
             table.take(seen), masses[seen], categories,
-            scale=bool(self.scale), min_rows=int(self.min_rows),
+            scale=bool(self.scale), min_rows=int(self.min_rows), in_order=follows,
         )  # fmt: skip
         warn_of_oddities(plan, len(seen))
         model = self._frozen(table, plan)
