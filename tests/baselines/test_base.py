@@ -36,7 +36,13 @@ MODELS = {
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 
 
-@every_model
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(model, id=name, marks=[pytest.mark.nightly] if name == "Shapley auto" else [])
+        for name, model in MODELS.items()
+    ],
+)
 def test_every_scikit_learn_check_passes(model):
     results = check_estimator(clone(model), on_skip=None, on_fail="raise")
     left_out = {result["check_name"] for result in results if result["status"] != "passed"}

@@ -86,3 +86,12 @@ def test_outcomes_that_do_not_vary_leave_what_the_outcomes_move():
 )
 def test_what_has_no_closed_form(given, reason):
     assert reason in why_not_squares(form_of(0, **given))
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_a_large_offset_of_outcomes_hides_no_gap(offset):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] + np.random.default_rng(1).normal(size=40)
+    policy = LinearParameters(np.zeros((2, 1)), np.array([y.mean() + offset + 0.5]))
+    found = squares_certificate(form_of(0, nominal=Empirical(X, y + offset)), policy, np.zeros(40))
+    assert found.gap > 0.5

@@ -55,7 +55,7 @@ def test_both_bounds_hold_and_meet(seed):
     "options",
     [
         {"support": Box(0.0, 1.0)},
-        {"support": Box(0.0, np.inf)},
+        pytest.param({"support": Box(0.0, np.inf)}, marks=pytest.mark.nightly),
         {"support": Box(0.0, 1.0, outcome=(-9.0, 9.0)), "outcome_cost": 0.5},
         {"frozen": (1,)},
         {"scale": False},

@@ -21,10 +21,13 @@ COST = Newsvendor(1.0, 0.2)
     [
         RobustPolicy(COST),
         # Wide enough for the data of every check; five per cent keeps the plain method quick.
-        RobustPolicy(
-            COST,
-            ball=WassersteinBall(0.1, support=Box(-1000, 1000)),
-            solver=DASGD(gap_tol=0.05),
+        pytest.param(
+            RobustPolicy(
+                COST,
+                ball=WassersteinBall(0.1, support=Box(-1000, 1000)),
+                solver=DASGD(gap_tol=0.05),
+            ),
+            marks=pytest.mark.nightly,
         ),
     ],
     ids=["defaults", "box"],

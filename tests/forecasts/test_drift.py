@@ -26,21 +26,39 @@ def moved(decided, outcomes, masses=None, times=None, lowest=-np.inf):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
-def test_moves_are_weighted_sums_of_the_errors_before(seed):
+def test_moves_follow_the_formula(seed):
     decided, outcomes = walking(seed)
     found = moved(decided, outcomes)
     errors = outcomes - decided
     errors -= np.sort(errors)[74]  # the lower median
-    size = np.sort(np.abs(errors))[74]
-    errors = np.clip(errors, -4.0 * size, 4.0 * size)
+    most = 8.0 * np.sort(np.abs(errors))[74]
     ways = []
     for life in HALF_LIVES:
-        share = 1.0 - 0.5 ** (1.0 / life)
-        ages = np.arange(150)[::-1]
-        ways.append(float(share * (1.0 - share) ** ages @ errors))
+        level = 0.0
+        for t in range(150):
+            three = np.median([errors[max(t - k, 0)] for k in range(3)])
+            level += (1.0 - 0.5 ** (1.0 / life)) * np.clip(three - level, -most, most)
+        ways.append(level)
     constant = found.moves[0]  # nothing is known before the first row
     assert found.ahead != 0.0
     assert np.abs(np.array(ways) - (found.ahead - constant)).min() < 1e-12
+
+
+@pytest.mark.parametrize("step", [20.0, 40.0, 100.0])
+def test_a_step_of_any_size_is_followed(step):
+    times, rng = np.arange(200), np.random.default_rng(1)
+    outcomes = 100.0 + 10.0 * rng.normal(size=200) + step * (times >= 160)
+    cost = Pieces.kinked(up=1.0, down=1.0)
+    found = drift(np.full(200, 100.0), outcomes, np.ones(200), times, cost, -np.inf)
+    assert 0.6 * step < found.ahead < 1.3 * step
+
+
+@pytest.mark.parametrize("unit", [7.5, 0.5, 0.01])
+def test_weights_that_are_not_whole_only_compare_rows(unit):
+    decided, outcomes = walking(1)
+    masses = np.random.default_rng(0).uniform(0.5, 1.5, size=150)
+    one, other = moved(decided, outcomes, masses), moved(decided, outcomes, unit * masses)
+    assert other.ahead == pytest.approx(one.ahead, rel=1e-9)
 
 
 def test_a_level_that_walks_is_followed_and_a_steady_one_is_not():

@@ -57,6 +57,15 @@ def test_a_block_counts_rows_by_their_mass():
     assert found.costs[-1] == pytest.approx(3.0 / 11.0)  # the last fifth of 52: nine rows
 
 
+@pytest.mark.parametrize("unit", [1.5, 0.5, 0.01])
+def test_weights_that_are_not_whole_only_compare_rows(unit):
+    masses = unit * np.ones(50)
+    for one, other in zip(
+        later_blocks(np.arange(50)), later_blocks(np.arange(50), masses), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_the_bound_is_a_prediction_bound():
     rng = np.random.default_rng(1)
     costs = rng.normal(10.0, 2.0, size=(20_000, 5))

@@ -89,7 +89,7 @@ def test_foreign_files_are_refused(tmp_path):
     with pytest.raises(ModelFileError, match="There is no model file at"):
         load_state(path)
     path.write_text("my thesis")
-    with pytest.raises(ModelFileError, match="must be a Surefoot model, got a damaged file"):
+    with pytest.raises(ModelFileError, match="must be a Surefoot model, got another kind of file"):
         load_state(path)
     rng = np.random.default_rng(0)
     model = RobustNewsvendor(radius=0.1).fit(rng.normal(size=(20, 2)), rng.normal(size=20))

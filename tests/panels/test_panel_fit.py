@@ -379,3 +379,28 @@ def test_records_are_plain(table):
     assert "north" in text
     assert len(table) == 6
     assert table.time_taken.endswith("s")
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        ("sales", "time must be neither a key nor the outcome, got 'sales'"),
+        ("shop", "time must be neither a key nor the outcome, got 'shop'"),
+        (3, "time must be the name of a column, got"),
+    ],
+)
+def test_a_time_that_is_something_else_is_refused(frame, quick, time, message):
+    with pytest.raises((InvalidInputError, InvalidTypeError), match=message):
+        fit_many(frame, BY, "sales", model=quick, time=time)
+
+
+def test_a_level_that_walks_is_followed_series_by_series():
+    rng = np.random.default_rng(0)
+    days, walk = pd.date_range("2024-03-01", periods=178), np.arange(178) * 0.3
+    data = pd.DataFrame({"shop": "a", "date": days, "x": rng.normal(size=178)})
+    data["sales"] = 100.0 + 3.0 * data["x"] + walk + 2.0 * rng.normal(size=178)
+    past, ahead = data[:150], data[150:]
+    found = fit_many(past, "shop", "sales", cost=Newsvendor(3.0, 1.0), time="date")
+    assert found["a"].drift_ > 10.0
+    still = fit_many(past, "shop", "sales", cost=Newsvendor(3.0, 1.0), contexts=["x"])
+    assert found.cost(ahead) < 0.3 * still.cost(ahead)

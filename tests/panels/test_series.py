@@ -102,3 +102,29 @@ def test_a_gap_in_time_is_the_fault_of_its_series(times):
     with pytest.raises(InvalidInputError, match="time must be known in every row, got a gap in 1 of 3"):
         first.table()
     assert second.table().shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.array(["02.01.2024", "01.02.2024", "03.01.2024"]),
+        np.array([1, "never", 3], dtype=object),
+        np.array([1.0, np.inf, 3.0]),
+    ],
+)
+def test_times_that_are_no_times_are_the_fault_of_their_series(times):
+    columns = {"shop": np.array(["a"] * 3), "sales": np.arange(3.0), "x": np.arange(3.0), "day": times}
+    (series,) = split_series(columns, PanelColumns(("shop",), "sales", "day", ("x",)))
+    with pytest.raises(InvalidInputError, match="time must be a date or a finite number in every row"):
+        series.table()
+
+
+def test_rows_of_one_time_share_their_number():
+    columns = {
+        "shop": np.array(["a"] * 4), "sales": np.arange(4.0), "x": np.arange(4.0),
+        "day": np.array(["2024-01-03", "2024-01-01", "2024-01-03", "2024-01-02"], "datetime64[D]"),
+    }  # fmt: skip
+    (series,) = split_series(columns, PanelColumns(("shop",), "sales", "day", ("x",)))
+    assert series.rows.tolist() == [1, 3, 0, 2]
+    assert series.times.tolist() == [0, 1, 2, 2]
+    assert series.take(np.array([0, 3])).times.tolist() == [0, 2]

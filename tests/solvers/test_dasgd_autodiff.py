@@ -666,7 +666,7 @@ def test_the_certificate_of_many_rows_speaks_of_all_of_them(weighted_rows):
     assert adversary.transport_cost[0] <= 0.05**2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_the_atoms_of_the_adversary_attain_its_value_within_the_ball(order):
     problem = weighted(order=order, support=Box(-4, 4))
     solution = solve(problem)

@@ -33,6 +33,10 @@ from surefoot.typing import FloatArray
 RANK = 1e-14
 
 
+# Residuals that are a smaller share of outcomes than this are rounding.
+ROUNDING = 1e-12
+
+
 class Squares(NamedTuple):
     """Least squares in a ball: rows times the roots of their weights.
 
@@ -60,7 +64,7 @@ class Squares(NamedTuple):
         """The size below which a gap stops being relative: a share of what a constant costs."""
         alone = self.target - _projected(self.free[:, :1], self.target)
         nothing = float(self.target @ self.target)
-        return self.weight * max(FLOOR_SHARE * float(alone @ alone), 1e-9 * nothing)
+        return self.weight * max(FLOOR_SHARE * float(alone @ alone), ROUNDING**2 * nothing)
 
 
 def why_not_squares(form: GeneralForm) -> str | None:

@@ -1,15 +1,15 @@
 r"""A level that drifts: what recent errors say about the next decisions.
 
-Honest errors :math:`e_t` in order of time, less their median and cut where they are gross, are
-smoothed,
+Honest errors in order of time, less their median, are smoothed: with :math:`e_t` the median of the last
+three and a cut where it is far from the level,
 
 .. math:: s_{t+1} = s_t + a \, (e_t - s_t), \qquad s_0 = 0,
 
 and a decision is moved by the last :math:`s` and by a constant, since errors that are left ask for
 another quantile. How fast old errors are forgotten is chosen by what the moves would have cost on rows
-that came later; without a clear gain nothing is moved. Only a level that
-contexts do not know about leaves errors that resemble their neighbours, so with the outcome's own past
-among the contexts there is seldom anything left to move.
+that came later; without a clear gain nothing is moved. Only a level that contexts do not know about
+leaves errors that resemble their neighbours, so with the outcome's own past among the contexts there is
+less left to move.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.costs.quantiles import weighted_quantile
+from surefoot.forecasts.rows import observed
 from surefoot.typing import FloatArray, IntArray
 
 # After so many times an error counts for half.
@@ -30,8 +31,8 @@ LEAST_BLOCKS, MOST_BLOCKS, ROWS_OF_BLOCK, MARGIN = 4, 10, 5, 0.5
 LEAST_TIMES = 8
 # The constant is half of what errors ask for where so many rows were judged.
 FEW_ROWS = 50.0
-# Errors are cut at so many median absolute deviations.
-GROSS = 4.0
+# Errors are cut at so many median absolute deviations beside the level.
+GROSS = 8.0
 
 
 class Drift(NamedTuple):
@@ -76,8 +77,9 @@ def drift(
     ...     for y in (steady, steady + walk)
     ... ]
     >>> [round(one, 1) for one in found], round(float(walk[-1] - np.median(walk)), 1)
-    ([0.0, -2.1], -1.3)
+    ([0.0, -2.4], -1.3)
     """
+    masses = observed(masses)
     known, places = np.unique(times, return_inverse=True)
     errors = outcomes - decided
     errors = errors - weighted_quantile(errors, masses, 0.5)
@@ -87,11 +89,11 @@ def drift(
     if size == 0.0 or len(known) - first < LEAST_TIMES:
         return stay
     total = np.bincount(places, masses)
-    errors = np.bincount(places, masses * np.clip(errors, -GROSS * size, GROSS * size)) / total
+    errors = np.bincount(places, masses * errors) / total
     judged, steps = places >= first, _steps_ahead(len(known))
     before = pieces.evaluate(decided - outcomes)
     best, found = 0.0, stay
-    for smooth in _smoothed(errors):
+    for smooth in _smoothed(_of_three(errors), GROSS * size):
         follow = np.array([smooth[np.maximum(places - step + 1, 0)] for step in steps])
         constant = _constant((outcomes - decided - follow)[:, judged], masses[judged], pieces)
         moved = np.maximum(decided + follow + constant, lowest)
@@ -114,12 +116,25 @@ def _steps_ahead(times: int) -> list[int]:
     return [max(1, min(steps, int(FIRST_SHARE * times))) for steps in AHEAD]
 
 
-def _smoothed(errors: FloatArray) -> Iterator[FloatArray]:
-    """Yield the smoothed errors before each time, and after the last, for each half-life."""
+def _of_three(errors: FloatArray) -> FloatArray:
+    """Return the median of each error and the two before it, so that a single one has no say.
+
+    >>> _of_three(np.array([1.0, 2.0, 90.0, 4.0, 5.0]))
+    array([1., 1., 2., 4., 5.])
+    """
+    before = np.concatenate([errors[:1], errors[:1], errors])
+    return np.asarray(np.median([before[:-2], before[1:-1], before[2:]], axis=0))
+
+
+def _smoothed(errors: FloatArray, most: float) -> Iterator[FloatArray]:
+    """Yield the level of errors before each time, and after the last, for each half-life.
+
+    An error counts for ``most`` beside the level at most.
+    """
     for life in HALF_LIVES:
         share, levels = 1.0 - 0.5 ** (1.0 / life), [0.0]
         for error in errors.tolist():
-            levels.append(levels[-1] + share * (error - levels[-1]))
+            levels.append(levels[-1] + share * min(max(error - levels[-1], -most), most))
         yield np.array(levels)
 
 

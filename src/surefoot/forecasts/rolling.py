@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from surefoot.forecasts.rows import observed
 from surefoot.nominals import Empirical
 from surefoot.typing import FloatArray, IntArray
 
@@ -68,13 +69,14 @@ def rolling(
         costs.append(float(np.average(paid, weights=rows.masses[block])))
     if not blocks:
         return None
-    return Rolling(np.array(costs), round(float(rows.masses[blocks[-1]].sum())))
+    return Rolling(np.array(costs), round(float(observed(rows.masses)[blocks[-1]].sum())))
 
 
 def later_blocks(times: IntArray, masses: FloatArray | None = None) -> list[IntArray]:
     """Return the blocks of rows in order of time that have rows to learn from before them.
 
-    Rows of one time stay together, and a mass of two counts as two rows. Empty where rows or times are
+    Rows of one time stay together, and a mass of two counts as two rows; masses that are not whole
+    only say how much rows matter beside each other. Empty where rows or times are
     too few to see how blocks vary.
 
     >>> [len(block) for block in later_blocks(np.arange(40))], later_blocks(np.arange(12))
@@ -82,7 +84,7 @@ def later_blocks(times: IntArray, masses: FloatArray | None = None) -> list[IntA
     >>> [len(block) for block in later_blocks(np.repeat(np.arange(6), 10))]
     [10, 10, 10, 20]
     """
-    rows = np.cumsum(np.ones(len(times)) if masses is None else masses)
+    rows = np.cumsum(np.ones(len(times)) if masses is None else observed(masses))
     shares = np.floor(rows[-1] * np.arange(1, BLOCKS) / BLOCKS + 1e-9)
     edges = np.searchsorted(rows, shares, side="right")
     edges = np.unique(np.searchsorted(times, times[np.minimum(edges, len(times) - 1)]))

@@ -114,3 +114,14 @@ def _kinds(contexts: FloatArray) -> int:
     """Return how many rows of contexts differ, bit by bit."""
     width, data = contexts.shape[1] * contexts.itemsize, contexts.tobytes()
     return len({data[k : k + width] for k in range(0, len(data), width)}) if width else 1
+
+
+def observed(masses: FloatArray) -> FloatArray:
+    """Return masses that count observations: whole ones as they are, others relative to their mean.
+
+    >>> observed(np.array([1.0, 3.0])), observed(np.array([0.1, 0.3]))
+    (array([1., 3.]), array([0.5, 1.5]))
+    """
+    if masses.min(initial=1.0) >= 1.0 and (masses == np.round(masses)).all():
+        return masses
+    return np.asarray(masses / masses.mean())

@@ -3,7 +3,9 @@
 Columns are cleaned series by series, so that an odd value spoils one series and no other.
 """
 
+import datetime
 import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -196,13 +198,21 @@ def _is_gap(value: Any) -> bool:
 
 
 def _time_fault(times: NDArray[Any]) -> str:
-    """Say how many rows have no place in the order of time; nothing if all have one."""
+    """Say why rows have no place in the order of time; nothing if all have one."""
     # Nanoseconds without a value are a number to Python, so NumPy is asked first.
     days = times.dtype.kind in "mM"
-    gaps = int(np.isnat(times).sum()) if days else sum(map(_is_gap, times.tolist()))
-    if not gaps:
-        return ""
-    return f"The time must be known in every row, got a gap in {gaps} of {len(times)} rows."
+    values = [] if days else times.tolist()
+    gaps = int(np.isnat(times).sum()) if days else sum(map(_is_gap, values))
+    if gaps:
+        return f"The time must be known in every row, got a gap in {gaps} of {len(times)} rows."
+    odd = [value for value in values if not _is_time(value)]
+    return f"The time must be a date or a finite number in every row, got {odd[0]!r}." if odd else ""
+
+
+def _is_time(value: Any) -> bool:
+    if isinstance(value, datetime.date):
+        return True
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def _time_order(times: NDArray[Any]) -> IntArray:

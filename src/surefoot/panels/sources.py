@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from surefoot.exceptions import InvalidInputError, SurefootError
 from surefoot.io.arrow import load_arrow
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
+from surefoot.validation import check_instance
 
 
 class Task(ABC):
@@ -170,8 +171,12 @@ def named_columns(
     keys = (by,) if isinstance(by, str) else tuple(by)
     if not keys or len(set(keys)) != len(keys):
         raise InvalidInputError(f"by must name distinct columns, at least one, got {keys!r}.")
-    check_names(source.names, [*keys, outcome, *([] if time is None else [time])])
     roles = [*keys, outcome]
+    if time is not None:
+        check_instance("time", time, str, "the name of a column")
+        if time in roles:
+            raise InvalidInputError(f"time must be neither a key nor the outcome, got {time!r}.")
+    check_names(source.names, [*roles, *([] if time is None else [time])])
     if contexts is None:
         aside = {*roles, *([time] if time not in source.dates else [])}
         contexts = [name for name in source.names if name not in aside]
