@@ -163,8 +163,10 @@ def test_prices_are_asked_for(tmp_path, capsys):
 @pytest.mark.parametrize(("name", "text"), [("a.csv", ""), ("b.csv", "x,demand\n"), ("c.jsonl", "\n")])
 def test_nothing_to_learn_from_is_a_mistake(name, text, tmp_path, capsys):
     (tmp_path / name).write_text(text)
-    assert main(["learn", str(tmp_path / name), "--outcome", "demand", *PRICES[:4]]) == 2
+    given = ["learn", str(tmp_path / name), "--outcome", "demand", *PRICES[:4]]
+    assert main([*given, "--out", str(tmp_path / "out.jsonl")]) == 2
     assert f"{name} must have lines to learn from" in capsys.readouterr().err
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 BAD = [

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,13 @@ def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics
             print(f"surefoot: going on after line {follower.done.line:,}.", file=sys.stderr)
         with quiet_broken_pipe():
             finished = follower.run()
-    if finished and checkpoint is None and session.decided + session.learned + follower.skipped == 0:
-        got = f"{follower.done.line:,} without either" if follower.done.line else "none"
-        raise InvalidInputError(
-            f"{_shown(stream.input)} must have lines to learn from, with a context or an outcome, got "
-            f"{got}."
-        )
+        done = session.decided + session.learned + follower.skipped
+        if finished and checkpoint is None and done == 0:
+            got = f"{follower.done.line:,} without either" if follower.done.line else "none"
+            raise InvalidInputError(
+                f"{_shown(stream.input)} must have lines to learn from, with a context or an outcome, "
+                f"got {got}."
+            )
     print(f"surefoot: {'' if finished else 'stopped; '}{follower.summary()}", file=sys.stderr)
 
 
@@ -159,8 +161,16 @@ def _answers(path: Path | None, stack: contextlib.ExitStack) -> Answers:
         return Answers(sys.stdout, file=False)
     if not path.parent.is_dir():
         raise InvalidInputError(f"--out must lie in an existing folder, got {path}.")
+    if not path.exists():
+        stack.push(partial(_drop_empty, path))
     try:
         file = stack.enter_context(path.open("ab", buffering=0))
     except OSError as error:
         raise InvalidInputError(f"--out must be a file, got {path} ({error}).") from error
     return Answers(file, file=True)
+
+
+def _drop_empty(path: Path, kind: type[BaseException] | None, *_: object) -> None:
+    """Leave no empty file of a stream that was refused."""
+    if kind is not None and path.is_file() and path.stat().st_size == 0:
+        path.unlink()
