@@ -147,6 +147,16 @@ def test_only_a_command_that_is_typed_looks_for_garbage_less_often(monkeypatch, 
     assert asked == [100_000]
 
 
+def last_line(code, folder):
+    """Run code in a process of its own, in a folder; return the last line that it prints."""
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=True, cwd=folder,
+    )  # fmt: skip
+    return done.stdout.splitlines()[-1]
+
+
 def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_path):
     code = (
         "import sys; from surefoot.cli.main import main\n"
@@ -156,12 +166,7 @@ def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_p
         "main(['decide', 'm.surefoot', 'new.csv', '-o', 'orders.csv'])\n"
         "print(sorted({'sklearn.tree', 'sklearn.compose', 'sklearn.metrics'} & set(sys.modules)))"
     )
-    source = str(Path(__file__).parents[2] / "src")
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
-        text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert last_line(code, tmp_path) == "[]"
     assert (tmp_path / "orders.csv").is_file()
 
 
@@ -173,9 +178,4 @@ def test_a_typed_command_loads_statistics_when_something_uses_them(tmp_path):
         "import sklearn.base, scipy\n"
         "print('scipy.stats._stats_py' in sys.modules, scipy.stats.norm.ppf(0.5))"
     )
-    source = str(Path(__file__).parents[2] / "src")
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
-        text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "False 0.0"
+    assert last_line(code, tmp_path) == "False 0.0"

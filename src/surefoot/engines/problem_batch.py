@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -23,6 +23,11 @@ from surefoot.typing import FloatArray
 MOST_NUMBERS, MOST_ROWS = 100_000, 5_000
 # Problems that a thread takes at a time: enough that asking for them costs little.
 CHUNK = 64
+# What a request takes from its problem; the rest is the same for all, or where its rows begin.
+ASKED = (
+    "rows", "columns", "radius", "order", "outcome_cost", "up", "down", "cost_unit", "intercept",
+    "own_scale",
+)  # fmt: skip
 
 
 class BatchReply(NamedTuple):
@@ -37,7 +42,7 @@ class BatchReply(NamedTuple):
     lower: float
     floor: float
     steps: int
-    looks: list[list[float]]
+    looks: FloatArray
 
 
 class Packed(NamedTuple):
@@ -54,13 +59,30 @@ def pack(
     problems: Sequence[Problem], lines: Sequence[Pieces], gap_tol: float, max_steps: int
 ) -> Packed:
     """Put the rows of problems that have plain lines one behind the other."""
+    requests = _requests(problems, lines, gap_tol, max_steps)
+    nominals: list[Any] = [problem.nominal for problem in problems]
+    # In standard deviations: only room to put them.
+    scales = np.ones(int(requests["columns"].sum()))
+    for k in np.flatnonzero(requests["own_scale"]).tolist():
+        ball: Any = problems[k].ball
+        if ball.scale is not False:
+            scales[requests["first_column"][k] :][: len(ball.scale)] = ball.scale
     return Packed(
-        _requests(problems, lines, gap_tol, max_steps),
-        np.concatenate([_rows(p).contexts.reshape(-1) for p in problems]),
-        np.concatenate([_rows(p).outcomes[:, 0] for p in problems]),
-        np.concatenate([_rows(p).masses for p in problems]),
-        np.concatenate([_scale(p) for p in problems]),
+        requests,
+        _joined([nominal.contexts for nominal in nominals]),
+        _joined([nominal.outcomes for nominal in nominals]),
+        _joined([nominal.masses for nominal in nominals]),
+        scales,
     )
+
+
+def _joined(arrays: list[FloatArray]) -> FloatArray:
+    """Return the numbers of arrays one behind the other.
+
+    NumPy's concatenate lets go of the interpreter's lock for each array, and threads then spend more
+    time handing it over than copying.
+    """
+    return np.frombuffer(bytearray().join([np.ascontiguousarray(array).data for array in arrays]))
 
 
 def plain_lines(problems: Sequence[Problem]) -> list[Pieces | None]:
@@ -107,11 +129,12 @@ def solve_batch(
     gap_tol: float,
     max_steps: int,
     growth: float,
-) -> list[BatchReply | None]:
+) -> Iterator[BatchReply | None]:
     """Solve problems that have plain lines on all cores; None where one is not solved here.
 
-    ``words`` says where the generator of each problem stands; its answer depends on itself and on them
-    alone, not on its company.
+    Answers come in order, while later problems are still being solved. ``words`` says where the
+    generator of each problem stands; its answer depends on itself and on them alone, not on its
+    company.
     """
 
     def solve(start: int) -> list[BatchReply | None]:
@@ -121,7 +144,8 @@ def solve_batch(
 
     starts = range(0, len(problems), CHUNK)
     with ThreadPoolExecutor(max_workers=min(len(starts), os.cpu_count() or 1)) as pool:
-        return [reply for replies in pool.map(solve, starts) for reply in replies]
+        for replies in pool.map(solve, starts):
+            yield from replies
 
 
 def _solve_chunk(packed: Packed, words: Any, growth: float) -> list[BatchReply | None]:
@@ -133,55 +157,47 @@ def _solve_chunk(packed: Packed, words: Any, growth: float) -> list[BatchReply |
     return read_replies(packed, thetas, replies, looked)
 
 
-def _rows(problem: Problem) -> Empirical:
-    assert isinstance(problem.nominal, Empirical)  # or its pieces were None
-    return problem.nominal
-
-
-def _scale(problem: Problem) -> FloatArray:
-    """Units of the columns; for those in standard deviations, room to put them."""
-    scale: Any = getattr(problem.ball, "scale", True)
-    return np.ones(_rows(problem).n_columns) if isinstance(scale, bool) else np.array(scale)
-
-
 def _requests(
     problems: Sequence[Problem], lines: Sequence[Pieces], gap_tol: float, max_steps: int
 ) -> Any:
     """Return the numbers of the problems and where their rows begin."""
-    shapes = np.array([_rows(p).contexts.shape for p in problems], dtype=np.int64)
     requests = np.zeros(len(problems), REQUEST)
-    requests["rows"], requests["columns"] = shapes.T
+    requests[list(ASKED)] = np.array(
+        [_asked(problem, pieces) for problem, pieces in zip(problems, lines, strict=True)],
+        requests[list(ASKED)].dtype,
+    )
+    rows, columns = requests["rows"], requests["columns"]
     for name, counts in (
-        ("first", shapes[:, 0]), ("first_context", shapes.prod(axis=1)), ("first_column", shapes[:, 1]),
+        ("first", rows), ("first_context", rows * columns), ("first_column", columns),
     ):  # fmt: skip
         requests[name] = np.cumsum(counts) - counts
-    balls: list[Any] = [p.ball for p in problems]
-    policies: list[Any] = [p.policy for p in problems]
-    requests["radius"] = [ball.size for ball in balls]
-    requests["order"] = [ball.order for ball in balls]
-    requests["outcome_cost"] = [ball.outcome_cost for ball in balls]
-    requests["own_scale"] = [ball.scale is not True for ball in balls]
-    requests["intercept"] = [policy.intercept for policy in policies]
-    requests["up"], requests["down"] = [p.up for p in lines], [p.down for p in lines]
-    requests["cost_unit"] = [power_of_two(p.steepest) for p in lines]
     requests["gap_tol"], requests["max_steps"] = TARGET_SHARE * gap_tol, max_steps
     return requests
+
+
+def _asked(problem: Problem, lines: Pieces) -> tuple[Any, ...]:
+    """Return the entries ``ASKED`` of a problem."""
+    ball: Any = problem.ball
+    policy: Any = problem.policy
+    nominal: Any = problem.nominal
+    return (
+        *nominal.contexts.shape, ball.size, ball.order, ball.outcome_cost,
+        lines.up, lines.down, power_of_two(lines.steepest), policy.intercept, ball.scale is not True,
+    )  # fmt: skip
 
 
 def read_replies(
     packed: Packed, thetas: FloatArray, replies: Any, looked: FloatArray
 ) -> list[BatchReply | None]:
     """Return the records of the kernels as answers, None where a problem was not solved."""
-    ends = np.cumsum(packed.requests["columns"])[:-1]
-    answers: list[BatchReply | None] = []
-    for record, theta, looks in zip(
-        replies.tolist(), np.split(thetas[:, None], ends), looked, strict=True
-    ):
-        solved, intercept, upper, lower, floor, multiplier, steps, count = record
-        parameters = LinearParameters(theta, np.array([intercept]))
-        answers.append(
-            BatchReply(parameters, multiplier, upper, lower, floor, steps, looks[:count].tolist())
-            if solved
-            else None
-        )
+    thetas, intercepts = thetas[:, None], np.array(replies["intercept"])
+    ends = np.cumsum(packed.requests["columns"]).tolist()
+    answers, start = [], 0
+    nothing = np.zeros(0)
+    for k, (record, end) in enumerate(zip(replies.tolist(), ends, strict=True)):
+        solved, _, upper, lower, floor, multiplier, steps, count = record
+        parameters = LinearParameters(thetas[start:end], intercepts[k : k + 1], nothing)
+        reply = BatchReply(parameters, multiplier, upper, lower, floor, steps, looked[k, :count])
+        answers.append(reply if solved else None)
+        start = end
     return answers

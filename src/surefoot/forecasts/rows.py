@@ -47,10 +47,9 @@ class Rows:
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
-        whole = bool(masses.min() >= 1.0 and (masses == np.round(masses)).all())
         kinds = _kinds(contexts)
         few = kinds <= FEW_KINDS and masses.sum() >= REPETITIONS * kinds
-        units = whole and (kinds < n or few)
+        units = _whole(masses) and (kinds < n or few)
         return cls(contexts, outcomes, masses if units else masses * (n / masses.sum()), units)
 
     def telling(self, outcomes: FloatArray) -> "Rows":
@@ -122,6 +121,9 @@ def observed(masses: FloatArray) -> FloatArray:
     >>> observed(np.array([1.0, 3.0])), observed(np.array([0.1, 0.3]))
     (array([1., 3.]), array([0.5, 1.5]))
     """
-    if masses.min(initial=1.0) >= 1.0 and (masses == np.round(masses)).all():
-        return masses
-    return np.asarray(masses / masses.mean())
+    return masses if _whole(masses) else np.asarray(masses / masses.mean())
+
+
+def _whole(masses: FloatArray) -> bool:
+    """Whether masses can be numbers of observations."""
+    return bool(masses.min(initial=1.0) >= 1.0 and (masses == np.round(masses)).all())

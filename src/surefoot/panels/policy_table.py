@@ -4,7 +4,7 @@ import math
 import statistics
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from surefoot.exceptions import (
     InvalidInputError,
     ModelFileError,
     UnsupportedProblemError,
-    warn_user,
-    with_places,
 )
 from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
 from surefoot.panels.frames import make_frame, make_of
@@ -39,6 +37,7 @@ from surefoot.panels.records import (
 )
 from surefoot.panels.running import PanelProgress, Watch, check_workers, duration, run_tasks
 from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
+from surefoot.panels.series_warnings import in_frame, pass_on, shown, warn_of_missing
 from surefoot.panels.sources import Task, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
 from surefoot.typing import FloatArray
@@ -46,8 +45,6 @@ from surefoot.validation import check_instance, check_integer
 
 # Models that stay ready after they were read; one takes some 100 kB.
 READY_MODELS = 1_000
-# Series that a warning names; the rest are counted.
-NAMED_SERIES = 5
 
 
 class PolicyTable:
@@ -118,7 +115,7 @@ class PolicyTable:
         if reason is None and self._by_key[wanted].status == BORROWED:
             reason = f"the series has no policy of its own: {self._by_key[wanted].reason}"
         if reason is not None:
-            raise InvalidInputError(f"{_shown(wanted)}: {reason}")
+            raise InvalidInputError(f"{shown(wanted)}: {reason}")
         return self._model(wanted)
 
     def why_not(self, key: Key) -> str | None:
@@ -138,7 +135,7 @@ class PolicyTable:
         else:
             self._read_part(record)
         if key not in self._ready:
-            raise ModelFileError(f"{record.part} must hold the model of {_shown(key)}, got none.")
+            raise ModelFileError(f"{record.part} must hold the model of {shown(key)}, got none.")
         return self._ready[key]
 
     def _read_part(self, record: SeriesRecord) -> None:
@@ -186,12 +183,12 @@ class PolicyTable:
                 except InvalidInputError as error:  # an odd value in its rows
                     reason = str(error)
             for one in caught:
-                message = _in_frame(str(one.message), series)
+                message = in_frame(str(one.message), series)
                 said.setdefault((one.category, message), []).append(series.key)
             if reason is not None:
-                missing[series.key] = _in_frame(reason, series)
-        _pass_on(said)
-        _warn_of_missing(missing)
+                missing[series.key] = in_frame(reason, series)
+        pass_on(said)
+        warn_of_missing(missing)
 
     def _mixed(self, series: Series) -> FloatArray:
         """Return decisions of a series: its own, mixed with what all series say where it borrows."""
@@ -357,43 +354,6 @@ class PolicyTable:
         """Return the table that ``save`` wrote; models are checked when they are first used."""
         columns, records, random_state, pooled = read_table_file(Path(path))
         return cls(columns, records, random_state, pooled=pooled)
-
-
-def _shown(key: Key) -> str:
-    return " / ".join(key)
-
-
-def _in_frame(sentence: str, series: Series) -> str:
-    """Return a sentence about rows of a series with the numbers that they have in the whole frame."""
-    return with_places(sentence, lambda row: f"row {series.rows[row]}")
-
-
-def _pass_on(said: dict[tuple[type[Warning], str], list[Key]]) -> None:
-    """Pass on what series warned of: the same words once, with the series; of many words, the first."""
-    for (category, message), keys in list(said.items())[:NAMED_SERIES]:
-        warn_user(f"{_listed(keys)}: {message}", category)
-    rest = {key for keys in list(said.values())[NAMED_SERIES:] for key in keys}
-    if rest:
-        warn = "warns" if len(rest) == 1 else "warn"
-        warn_user(f"{len(rest):,} more series {warn} of values of their own.", DataWarning)
-
-
-def _listed(keys: Sequence[Key]) -> str:
-    """Return which series are meant: by name, or by number and the first names."""
-    if len(keys) == 1:
-        return _shown(keys[0])
-    names = ", ".join(map(_shown, keys[:NAMED_SERIES]))
-    return f"{len(keys):,} series ({names}{', ...' if len(keys) > NAMED_SERIES else ''})"
-
-
-def _warn_of_missing(missing: dict[Key, str]) -> None:
-    if not missing:
-        return
-    named = [f"{_shown(key)}: {reason}" for key, reason in list(missing.items())[:NAMED_SERIES]]
-    more = len(missing) - len(named)
-    rest = f" And {more:,} more." if more > 0 else ""
-    have = "has" if len(missing) == 1 else "have"
-    warn_user(f"{len(missing):,} series {have} no decision: {' '.join(named)}{rest}", DataWarning)
 
 
 def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ DEFAULT_GAP = 0.01
 ADVICE = "raise max_steps or loosen gap_tol."
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """One check of a running solve.
 
     Attributes

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -170,6 +170,7 @@ def _solve_packed(
     solver = solvers[chosen[0]]  # the same for all
     assert isinstance(solver, PrimalDual)
     asked = [problems[k] for k in chosen], [pieces for pieces in lines if pieces is not None]
+    replies: Iterable[BatchReply | None]
     if lockstep:
         replies = solve_in_lockstep(*asked, gap_tol=solver.gap_tol, max_steps=solver.max_steps)
     else:
@@ -198,7 +199,9 @@ def _packed_solution(solver: PrimalDual, reply: BatchReply) -> Solution:
         status=sentence(type(solver).__name__, reply.steps, share, True),
         n_steps=reply.steps,
         history=tuple(
-            Progress(int(steps), upper, lower, gap, math.nan)
-            for steps, upper, lower, gap in reply.looks
+            [
+                Progress(int(steps), upper, lower, gap, math.nan)
+                for steps, upper, lower, gap in reply.looks.tolist()
+            ]
         ),
     )

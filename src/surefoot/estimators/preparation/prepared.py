@@ -27,7 +27,7 @@ from surefoot.estimators.preparation.plan import (
     learn_plan,
     warn_of_oddities,
 )
-from surefoot.estimators.preparation.refusals import refuse_own_geometry
+from surefoot.estimators.preparation.refusals import checked_categories, refuse_own_geometry
 from surefoot.estimators.preparation.table import Table, read_table
 from surefoot.estimators.reporting import Reporting
 from surefoot.estimators.robust_estimator import RobustEstimator
@@ -204,13 +204,9 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         """Let a model speak of its columns by the names and in the units of X."""
         if not isinstance(model, RobustEstimator) or not self.plan_.names:
             return
-        named = hasattr(self, "feature_names_in_")
-        model.label_columns(
-            [
-                ColumnLabel(repr(name) if named else f"column {name}", float(unit))
-                for name, unit in zip(self.plan_.names, self.plan_.units, strict=True)
-            ]
-        )
+        named, plan = hasattr(self, "feature_names_in_"), self.plan_
+        words = [repr(name) if named else f"column {name}" for name in plan.names]
+        model.label_columns(list(map(ColumnLabel, words, map(float, plan.units))))
 
     @property
     def transformer_(self) -> Any:
@@ -235,11 +231,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         check_flag("freeze", self.freeze)
         check_flag("scale", self.scale)
         check_integer("min_rows", self.min_rows, at_least=1)
-        if isinstance(self.categories, str) or not isinstance(self.categories, Sequence):
-            raise InvalidTypeError(
-                f"categories must be a sequence of columns such as ('shop',), got {self.categories!r}."
-            )
-        return tuple(self.categories)
+        return checked_categories(self.categories)
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Return X as a table with the columns of fit."""

@@ -1,9 +1,10 @@
 """What a model cannot have if its columns are prepared."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from surefoot.ambiguity import AmbiguitySet
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import Nominal
 
 
@@ -24,3 +25,12 @@ def refuse_own_geometry(given: dict[str, Any], ball: AmbiguitySet, *, freeze: bo
             "freeze must be False beside a policy with a feature map, whose features mix columns, "
             "got True."
         )
+
+
+def checked_categories(categories: Any) -> tuple[str | int, ...]:
+    """Return the columns that a user called categories, or refuse what is no list of columns."""
+    if isinstance(categories, str) or not isinstance(categories, Sequence):
+        raise InvalidTypeError(
+            f"categories must be a sequence of columns such as ('shop',), got {categories!r}."
+        )
+    return tuple(categories)
