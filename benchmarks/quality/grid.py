@@ -16,7 +16,8 @@ PAIRS = {
 }  # fmt: skip
 REPETITIONS = 10
 OURS = Default("ours", "Surefoot")
-# What the default is made of, one part left out at a time; and cross-validation of the radius alone.
+FORMER = Default("former", "one forecast, corrected (the former default)", Forecaster())
+# What the former default is made of, one part left out at a time; and cross-validation of the radius alone.
 ABLATIONS = (
     Default("ours-no-common", "without the common coefficient", Forecaster(common=False)),
     Default("ours-no-trees", "without trees", Forecaster(trees=False)),

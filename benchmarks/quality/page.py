@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.machine import RESULTS
-from benchmarks.quality.grid import ABLATIONS, BASELINES, FIXED, OURS
+from benchmarks.quality.grid import ABLATIONS, BASELINES, FIXED, FORMER, OURS
 from benchmarks.quality.run import ROWS
 from benchmarks.sections import put_section
 
@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 LABELS = {
     "saa": "SAA", "erm-vertex": "ERM, vertex", "erm-norm": "ERM, minimum norm", "erm-l1": "ERM, l1",
     "forest": "Forest", "shapley-auto": "Shapley",
-    **{method.name: method.label for method in (OURS, *ABLATIONS, *FIXED)},
+    **{method.name: method.label for method in (OURS, FORMER, *ABLATIONS, *FIXED)},
 }  # fmt: skip
 COLOURS = {"positive": "#0f766e", "mixed": "#b45309"}
 
@@ -132,7 +132,7 @@ def restaurant(costs):
         if key.startswith("yaz"):
             for name, values in methods.items():
                 totals[int(part(key, "days"))][name] += values[0]
-    shown = (OURS.name, *BASELINES, *(method.name for method in ABLATIONS))
+    shown = (OURS.name, FORMER.name, *BASELINES, *(method.name for method in ABLATIONS))
     days = sorted(totals)
     table = [
         "| method | " + " | ".join(f"{d} days" for d in days) + " |",
@@ -146,7 +146,8 @@ def restaurant(costs):
             f"**{totals[d][name]:.1f}**" if totals[d][name] == least[d] else f"{totals[d][name]:.1f}"
             for d in days
         ]
-        label = LABELS[name] if name in BASELINES or name == OURS.name else f"ours, {LABELS[name]}"
+        whole = name in (*BASELINES, OURS.name, FORMER.name)
+        label = LABELS[name] if whole else f"former, {LABELS[name]}"
         table.append(f"| {label} | " + " | ".join(entries) + " |")
     return "\n".join(table)
 
@@ -154,11 +155,12 @@ def restaurant(costs):
 def ablation(costs):
     """Return the mean ratio to the best baseline with one part left out, on shared repetitions."""
     table = ["| | mean ratio | worst cell |", "|---|---|---|"]
-    for method in (OURS, *ABLATIONS):
+    variants = (OURS, FORMER, *ABLATIONS)
+    for method in variants:
         ratios = []
         for key, methods in costs.items():
             if key.startswith("synthetic") and all(other.name in methods for other in ABLATIONS):
-                shared = sorted(set.intersection(*(set(methods[m.name]) for m in (OURS, *ABLATIONS))))
+                shared = sorted(set.intersection(*(set(methods[m.name]) for m in variants)))
                 best = min(statistics.mean(methods[b][k] for k in shared) for b in BASELINES)
                 ratios.append(statistics.mean(methods[method.name][k] for k in shared) / best)
         table.append(f"| {method.label} | {np.mean(ratios):.3f} | {max(ratios):.3f} |")

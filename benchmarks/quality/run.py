@@ -8,6 +8,7 @@ from benchmarks.quality.grid import (
     ABLATIONS,
     BASELINES,
     FIXED,
+    FORMER,
     OURS,
     REPETITIONS,
     all_sets,
@@ -51,7 +52,9 @@ def main():
         seed_store(store)
         for data in all_sets():
             run_suite(
-                Suite((data,), (OURS, *chosen_methods(BASELINES)), REPETITIONS), store, on_progress=say
+                Suite((data,), (OURS, FORMER, *chosen_methods(BASELINES)), REPETITIONS),
+                store,
+                on_progress=say,
             )
         for data in all_sets():
             methods = (*(ABLATIONS if asks_parts(data) else ()), *(FIXED if asks_radius(data) else ()))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
+from surefoot import RobustNewsvendor
 from surefoot.engines.row_draws import generator_words
 from surefoot.engines.tree_kernels import grow_trees, leaf_samples, unseen_quantiles, walk
 
@@ -118,3 +119,19 @@ def test_the_first_rows_of_a_leaf_stand_for_it():
         else:
             assert decided[i] == np.inf
     assert np.isinf(decided).any()
+
+
+@pytest.mark.parametrize("kind", ["counts", "zero or one"])
+@pytest.mark.parametrize("unit", [0.1, 3.0, 1e5])
+def test_rounding_does_not_choose_between_splits_that_tie(kind, unit):
+    """Outcomes in other units round differently: decisions of the default must not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = (
+        rng.poisson(np.exp(0.4 * X[:, 0] + 0.5))
+        if kind == "counts"
+        else X[:, 0] > rng.logistic(size=80)
+    )
+    y = y.astype(float)
+    first, other = (RobustNewsvendor(1.0, 0.25).fit(X, y * c).predict(X) / c for c in (1.0, unit))
+    np.testing.assert_allclose(other, first, rtol=0, atol=1e-9)

@@ -13,6 +13,9 @@ from surefoot.engines.row_draws import up_to
 SAME = 1e-7
 # Outcomes, in standard deviations, with a smaller variance are the same.
 NO_VARIANCE = 1e-14
+# Of splits whose gains differ by a smaller share of the outcomes' squares the first is taken: outcomes
+# that are counts tie often, and rounding, which is another in other units, must not decide.
+TIE = 1e-11
 
 
 @kernel()
@@ -40,7 +43,7 @@ def _drawn_in_order(order, times, ordered):
 @kernel()
 def _best_limit(contexts, ordered, j, start, stop, masses, weighted, whole, least, room):
     """Return the gain of the best limit of column j and how many rows it leaves below; or none."""
-    (mass, total), (mass_below, total_below, gains) = whole, room
+    (mass, total, tie), (mass_below, total_below, gains) = whole, room
     count, first = np.uint64(stop - start - least), np.uint64(start)
     running_mass, running_total = 0.0, 0.0
     for k in range(count):
@@ -54,7 +57,7 @@ def _best_limit(contexts, ordered, j, start, stop, masses, weighted, whole, leas
         gains[k] = below * below / mass_below[k] + above * above / (mass - mass_below[k])
     best, place = -np.inf, 0
     for k in range(least - 1, stop - start - least):
-        if gains[k] > best:
+        if gains[k] > best + tie:
             at, following = ordered[j, start + k], ordered[j, start + k + 1]
             if contexts[j, following] > contexts[j, at] + SAME:
                 best, place = gains[k], k + 1
@@ -77,7 +80,7 @@ def _split(contexts, ordered, start, stop, told, least, asked, columns, words, r
     best, chosen, place = -np.inf, -1, 0
     if square / mass - (total / mass) ** 2 <= NO_VARIANCE:
         return chosen, place
-    varies = False
+    varies, tie = False, TIE * square
     for k in range(len(columns)):
         if k >= asked and varies:
             break
@@ -88,9 +91,9 @@ def _split(contexts, ordered, start, stop, told, least, asked, columns, words, r
             continue
         varies = True
         gain, found = _best_limit(
-            contexts, ordered, j, start, stop, masses, weighted, (mass, total), least, room
+            contexts, ordered, j, start, stop, masses, weighted, (mass, total, tie), least, room
         )
-        if gain > best:
+        if gain > best + tie:
             best, chosen, place = gain, j, found
     return chosen, place
 

@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 from surefoot.typing import FloatArray
 
 # Rows that cost as much as the most costly one are added: this many, and so many over their number.
-ADDED_ROWS, ADDED_TO_FEW = 1.0, 40.0
+ADDED_ROWS, ADDED_TO_FEW = 0.75, 45.0
 
 
 def cost_bound_of_rows(
@@ -18,7 +18,8 @@ def cost_bound_of_rows(
 
     That of ``mean_bound`` with a few rows added that cost as much as the most costly one: few rows
     have not seen the worst that there is, and how good a policy turned out to be varies, too. How many
-    are added was chosen on six of the twelve laws of ``benchmarks/quality/robust.py``.
+    are added was chosen on samples of the twelve laws of ``benchmarks/quality/robust.py`` that have no
+    part in its table.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array
 
 # More trees swing less from seed to seed; where they are slow to grow there are fewer.
-FEW_TREES, MANY_TREES = 64, 200
+FEW_TREES, MANY_TREES = 64, 100
 MOST_NUMBERS_FOR_MANY = 20_000
 MIN_LEAF = 3
 COLUMN_SHARE, MOST_COLUMNS = 1 / 3, 60  # asked at each split
