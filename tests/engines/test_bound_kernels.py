@@ -14,7 +14,7 @@ from surefoot.costs import Newsvendor
 from surefoot.engines import bound_kernels
 from surefoot.engines.form_kernels import plain_form
 from surefoot.engines.many_kernel import REQUEST
-from surefoot.engines.problem_batch import _requests, _scale
+from surefoot.engines.problem_batch import pack
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
@@ -44,12 +44,10 @@ def describe(seed, order=2, intercept=True, kappa=math.inf, scale=True, rows=30,
 
 def compiled(problem):
     """The form as the kernels have it, and its units."""
-    requests = _requests([problem], problem.cost.pieces(1), 0.01, 1000)
+    requests, contexts, outcomes, masses, scale = pack([problem], problem.cost.pieces(1), 0.01, 1000)
     assert requests.dtype == REQUEST
-    nominal, scale = problem.nominal, _scale(problem)
-    plain, form, common, unit = plain_form(
-        requests[0], nominal.contexts, nominal.outcomes[:, 0].copy(), nominal.masses, scale
-    )
+    contexts = contexts.reshape(problem.nominal.contexts.shape)
+    plain, form, common, unit = plain_form(requests[0], contexts, outcomes, masses, scale)
     return plain, form, common, unit, scale
 
 

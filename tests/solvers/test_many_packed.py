@@ -176,6 +176,32 @@ def test_numbers_at_the_edge_of_floats_do_no_harm(together):
     np.testing.assert_array_equal(answers[1].parameters.theta, together[0].parameters.theta)
 
 
+def test_columns_keep_the_units_that_a_ball_gives_them():
+    rng = np.random.default_rng(0)
+    problems = []
+    for k, problem in enumerate(PROBLEMS[:24]):
+        columns = problem.nominal.n_columns
+        own = (True, False, tuple(rng.uniform(0.5, 2.0, columns) * 10.0 ** (k % 7 - 3)))[k % 3]
+        problems.append(replace(problem, ball=replace(problem.ball, scale=own)))
+    answers = solve_many(problems, seeds=SEEDS[:24])
+    assert sum(math.isnan(one.history[-1].seconds) for one in answers[2::3]) >= 4  # in the loop
+    for problem, seed, answer in zip(problems, SEEDS, answers, strict=False):
+        same(answer, PrimalDual().solve(problem, seed))
+
+
+def test_rows_that_do_not_lie_side_by_side_are_copied():
+    wide = np.random.default_rng(0).normal(size=(40, 8))
+    wide[:, 5] += 4.0
+
+    def every(step):
+        rows = Empirical(wide[:, ::2], wide[:, 5])
+        object.__setattr__(rows, "contexts", wide[:, ::2] if step else wide[:, ::2].copy())
+        return Problem(Newsvendor(1.0, 0.2), Linear(), rows, WassersteinBall(0.1))
+
+    apart, beside = (solve_many([every(step)] * 16)[0] for step in (True, False))
+    np.testing.assert_array_equal(apart.parameters.theta, beside.parameters.theta)
+
+
 def test_lines_are_none_where_the_loop_cannot_go():
     problem = PROBLEMS[1]
     (plain,) = plain_lines([problem])

@@ -313,3 +313,17 @@ def test_the_column_transformer_prepares_what_the_policy_sees():
     model = PreparedPolicy(RobustNewsvendor(1.0, 0.2, radius=0.1)).fit(X, rng.random(40))
     encoded = model.plan_.encode(Table.of(dict(X)))[0]
     np.testing.assert_array_equal(model.transformer_.transform(encoded), model.prepare(X))
+
+
+def test_in_order_of_time_months_count_to_the_default_once_all_were_seen():
+    days = np.datetime64("2024-01-01", "s") + np.arange(90) * np.timedelta64(86_400, "s")
+    frame = pandas.DataFrame({"day": days, "heat": np.random.default_rng(0).normal(size=90)})
+    sold = 20.0 + frame["heat"]
+
+    def months(model, **known):
+        names = PreparedPolicy(model).fit(frame, sold, **known).prepared_names
+        return any("month" in name for name in names)
+
+    assert months(RobustNewsvendor(1.0, 0.2))
+    assert not months(RobustNewsvendor(1.0, 0.2), time=days)
+    assert months(RobustNewsvendor(1.0, 0.2, radius=0.1), time=days)
