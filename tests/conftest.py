@@ -19,6 +19,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import affine_forms
 from surefoot.tracing import keep_compiled, load_jax
+from tests.sweeps import mark_sweeps
 
 # The programs that tests have JAX compile are small and many: all are kept, for the other worker, for
 # processes that tests start, and for the next run. JAX reads the variable when it is imported.
@@ -36,6 +37,12 @@ WITHOUT_EXTRAS = os.environ.get("SUREFOOT_WITHOUT_EXTRAS") == "1"
 EXTRA = re.compile(
     r"No module named '(cvxpy|jax|matplotlib|openpyxl|optax|pandas|polars|pyarrow|rich|river|typer)\b"
 )
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is nightly
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of sweeps to the night."""
+    mark_sweeps(items)
 
 
 def pytest_collection_finish() -> None:

@@ -54,6 +54,7 @@ def some_policy(form, seed=0):
     return rng.normal(size=(len(form.scale), count)), rng.normal(size=count)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("held", [False, True], ids=["free", "box"])
 @pytest.mark.parametrize("seed", range(3))
@@ -231,7 +232,7 @@ def test_no_slopes_prove_more_than_the_best_worst_case(kappa, options):
     rng = np.random.default_rng(0)
     shape = len(form.weights), len(form.lines.levels)
     found = []
-    for _ in range(200):
+    for _ in range(100):
         masses = rng.dirichlet(np.ones(shape[1]) * rng.choice([0.05, 1.0]), shape[0])
         found.append(form.lower_bound(JointSlopes(masses)) * form.value_unit)
     assert max(found) <= best * (1 + 1e-7)

@@ -105,6 +105,7 @@ def some_gamma(form, theta, share, closed):
     return holding(form, theta) * (share if closed or form.order == 2 else max(share, 1.02))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("share", [0.6, 1.1])
 def test_value_is_the_brute_force_maximum(make_affine, order, box, kappa, share):
@@ -116,6 +117,7 @@ def test_value_is_the_brute_force_maximum(make_affine, order, box, kappa, share)
         assert answer.value[row] == pytest.approx(brute_force(form, theta, t, gamma, row), abs=2e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("lines", ["tiered", "flat", "salvage", "four"])
 def test_value_is_the_brute_force_maximum_of_more_than_two_lines(make_lines, lines, order, box, kappa):

@@ -77,6 +77,7 @@ def adversarial_program(form, theta, t):
     return float(program.value)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("radius", [0.05, 0.6])
 def test_dual_value_equals_the_adversarys_own_program(make_affine, order, box, kappa, radius):
@@ -89,6 +90,7 @@ def test_dual_value_equals_the_adversarys_own_program(make_affine, order, box, k
     assert gamma > 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("lines", LINES)
 def test_more_than_two_lines_have_the_value_of_the_adversarys_own_program(
@@ -133,6 +135,7 @@ def grid_adversary(form, theta, t):
     return minimize_scalar(priced, bounds=(-12.0, 5.0), method="bounded", options={"xatol": 1e-9}).fun
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("lines", LINES)
 @pytest.mark.parametrize("radius", [0.05, 0.5])
@@ -149,6 +152,7 @@ def test_more_than_two_lines_have_the_value_of_a_grid(make_lines, lines, order, 
         assert found - 1e-6 <= value <= found + 1e-3 * max(abs(found), 0.1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @given(seed=st.integers(0, 10_000))
 @settings(law, max_examples=5)
@@ -226,6 +230,7 @@ def test_order_two_with_the_best_intercept_costs_rho_sqrt_bh_m(make_affine, kapp
         assert form.worst_value(theta, other)[0] >= value * (1 - 1e-12)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @given(seed=st.integers(0, 10_000))
 @settings(law, max_examples=5)
@@ -248,6 +253,7 @@ def test_laws_of_the_radius(make_affine, order, box, kappa, seed):
     assert (np.diff(slopes) <= 1e-6 * slopes[0]).all()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @given(seed=st.integers(0, 10_000), factor=st.floats(0.05, 20.0))
 @settings(law, max_examples=5)
@@ -349,6 +355,7 @@ def test_atoms_lie_in_the_ball_and_attain_the_value(make_affine, order, box, kap
         assert worst.expected_cost == pytest.approx(worst.value, rel=1e-6)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 @pytest.mark.parametrize("lines", LINES)
 @given(seed=st.integers(0, 10_000))
