@@ -16,6 +16,7 @@ X = RNG.normal(size=(40, 2)) + 2.0
 ROWS = Empirical(X, X @ [1.0, 2.0] + RNG.gumbel(size=40) + 20.0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.2, 0.5, 0.9])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("smoothing", [0.1, 2.0])
 @pytest.mark.parametrize(("order", "kappa", "intercept", "box", "radius"), CASES)
 def test_the_bound_of_a_rounded_kink_is_true_and_close(smoothing, order, kappa, intercept, box, radius):

@@ -156,6 +156,7 @@ MULTIPLIER = 3  # its place among the answers
 FACTORS = [(1e-5, 1.0, 1.0), (1.0, 1e6, 3.0), (3.0, 1e-5, 1e6), (1e6, 3.0, 1e-5), (1e6, 1e6, 1e6)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("lines", ["newsvendor", "tiered"])
 @pytest.mark.parametrize(("order", "box", "kappa"), GEOMETRIES)
 def test_value_adversary_and_lower_bound_follow_the_user_s_units(

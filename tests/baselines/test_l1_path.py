@@ -27,6 +27,7 @@ def brute_force(X, y, weights, pieces, l1, intercept):
 SHAPES = [(8, 3), (6, 6), (5, 12), (15, 4), (2, 1), (3, 9), (1, 2)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ties", [False, True], ids=["generic", "ties"])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

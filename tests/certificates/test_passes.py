@@ -100,6 +100,7 @@ def test_the_lower_bound_is_that_of_the_same_slopes(order, kappa, radius, frozen
     assert found == pytest.approx(exact * at_once.value_unit, rel=1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "kappa", "radius", "frozen"), CASES)
 def test_no_policy_of_all_rows_is_below_the_lower_bound(order, kappa, radius, frozen):
     problem = problem_of(order, kappa, radius, frozen)

@@ -48,6 +48,7 @@ def test_the_worst_case_is_that_of_a_search_for_the_multiplier(seed, kappa):
     assert found == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("n", [4, 12])
 @pytest.mark.parametrize("radius", [0.0, 0.05, 1.0])
 @pytest.mark.parametrize("kappa", [np.inf, 4.0])

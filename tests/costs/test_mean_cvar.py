@@ -214,6 +214,7 @@ def scenarios(seed, groups, rows=50):
     return returns, rng.dirichlet(np.ones(rows)), rng.permutation(np.arange(rows) % groups)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("limits", LIMITS, ids=["simplex", "budget", "box"])
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize(("aversion", "level"), [(2.0, 0.8), (0.3, 0.95), (0.0, 0.5), (20.0, 0.1)])

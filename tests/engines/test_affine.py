@@ -159,6 +159,7 @@ class Shifted(ConvexPiecewiseCost):
         return (Pieces((-1.0, 0.3), (self.level, self.level)),) * n_products
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("level", [-100.0, -1.0])
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("box", [None, Box(-1e4, 1e4)], ids=["free", "box"])

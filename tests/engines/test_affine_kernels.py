@@ -143,6 +143,7 @@ def assert_follows_the_twin(run, draws):
     return states
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("options", CASES)
 def test_fused_kernel_takes_the_steps_of_the_formula(make_affine, options):
     form = make_affine(1, rows=12, columns=4, **options)
@@ -152,6 +153,7 @@ def test_fused_kernel_takes_the_steps_of_the_formula(make_affine, options):
     assert_follows_the_twin(run, draws_for(form))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("order", "intercept", "kappa", "frozen"),
     list(itertools.product((1, 2), (True, False), (math.inf, 0.7), ((), (0, 2)))),
@@ -187,6 +189,7 @@ def test_radius_zero_agrees_too(make_affine, order):
 # Fewer rows than columns: rotated rows
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("kappa", [math.inf, 0.7])
@@ -244,6 +247,7 @@ def test_a_run_goes_on_where_it_stopped_on_rows_of_its_own(make_affine, options)
 # Any support: boxes
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("order", "box", "kappa", "intercept", "frozen"),
     list(itertools.product((1, 2), ("closed", "open"), (math.inf, 0.7), (True, False), ((), (0, 2)))),
@@ -258,6 +262,7 @@ def test_boxes_take_the_steps_of_the_formula(make_affine, order, box, kappa, int
     assert_follows_the_twin(run, draws_for(form))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("order", "box", "kappa"),
     list(itertools.product((1, 2), ("closed", "open"), (math.inf, 0.7))),
@@ -405,6 +410,7 @@ def batch_update(state: State, rows, form, inner_steps=0) -> State:
 LINES = pytest.mark.parametrize("lines", [2, 3], ids=["two lines", "three lines"])
 
 
+@pytest.mark.sweep
 @LINES
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("box", [None, "closed", "open"])
@@ -420,6 +426,7 @@ def test_a_minibatch_steps_along_the_mean(make_affine, order, box, lines):
     assert_same_state(run.state(), state)
 
 
+@pytest.mark.sweep
 @LINES
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("box", [None, "closed"])

@@ -73,6 +73,7 @@ def test_the_form_is_that_of_the_problem(seed, order, intercept, kappa, scale):
     assert found == pytest.approx(told, rel=1e-12)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "intercept", "kappa", "scale"), KINDS)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), radius=st.floats(0.02, 3.0), size=st.floats(0.0, 30.0))

@@ -28,6 +28,7 @@ def best_certificate(X, y, ball, weight=1.0, intercept=True, weights=None):
     return form, squares_certificate(form, best.parameters, best.slopes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("n", "s"), [(6, 10), (10, 10), (11, 10), (30, 3), (2, 1)])
 @pytest.mark.parametrize("radius", [0.0, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("kappa", [np.inf, 2.0])

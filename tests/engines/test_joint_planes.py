@@ -50,6 +50,7 @@ def test_both_bounds_hold_and_meet(seed):
     assert solution.parameters.theta.shape == (problem.nominal.n_columns, problem.nominal.n_products)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
     "options",

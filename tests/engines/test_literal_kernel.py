@@ -34,6 +34,7 @@ def kernel(X, y, draws, theta, gamma, options):
     return theta, gamma, negative
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("order", "smoothing", "frozen", "inner_steps"),
     list(itertools.product((1, 2), (0.0, 0.3), (False, True), (0, 1, 10))),

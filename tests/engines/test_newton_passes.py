@@ -54,6 +54,7 @@ def test_the_width_hides_no_more_than_it_may():
     assert rounding_width(form, np.zeros(len(residuals)), 0.0) > 0.0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("order", "kappa", "radius", "frozen", "backorder"), CASES)
 def test_a_few_passes_certify_a_quarter_of_the_gap_asked_for(
     monkeypatch, order, kappa, radius, frozen, backorder

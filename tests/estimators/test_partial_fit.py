@@ -101,6 +101,7 @@ def twin_of(stream):
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", ["fit", "partial_fit"])
 def test_learning_is_the_one_update_row_by_row(data, geometry, order, intercept, start):
     model = getattr(learner(geometry, order, intercept), start)(data.X, data.y)
@@ -134,6 +135,7 @@ def test_learning_does_not_write_to_the_rows(data):
 # ---------------------------------------------------------------- partial_fit
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("start", "intercept"), [("fit", True), ("partial_fit", False)])
 def test_chunks_give_the_bits_of_one_call(data, geometry, order, intercept, start):
     X, y = data.X_test[:60], data.y_test[:60]

@@ -532,6 +532,7 @@ def stressed(request, data, geometry, order):
     ).fit(data.X, data.y)
 
 
+@pytest.mark.sweep
 def test_worst_case_on_the_training_data_is_the_certificate(data, stressed):
     sample = stressed.worst_case(data.X, data.y)
     assert sample.value == pytest.approx(stressed.certificate_.upper, rel=1e-6)
@@ -586,6 +587,7 @@ def test_worst_case_leaves_frozen_columns_and_the_box_alone(data, stressed):
         assert sample.outcomes.max() <= ball.support.outcome[1]
 
 
+@pytest.mark.sweep
 def test_no_silent_failure_robust_value_below_the_nominal_one(data, stressed):
     radii = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0)
     for X, y in ((data.X, data.y), (data.X_test[:50], data.y_test[:50])):

@@ -412,6 +412,7 @@ def test_a_cost_that_is_never_a_number_is_refused(radius):
         DASGD(max_steps=1).solve(describe(cost, radius=radius))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("policy", [Linear(), MLP((8,))], ids=["linear", "network"])
 @pytest.mark.parametrize("radius", [0.0, 0.1])
 @pytest.mark.parametrize("power", [1, 2])
@@ -495,14 +496,17 @@ def test_a_cost_that_outgrows_the_distance_is_refused(power, order, advice):
         solve(describe(cost, order=order), max_steps=250)
 
 
-def test_a_cost_that_the_support_or_limits_hold_is_solved():
-    for problem in (
-        describe(SQUARE, order=1, support=Box(-9.0, 9.0)),
-        describe(SQUARE, Linear(decisions=Box(0.0, 6.0)), order=1),
-        describe(SQUARE, order=2),
-        describe(SQUARE, order=1, radius=0.0),
-    ):
-        assert np.isfinite(solve(problem, max_steps=250).certificate.upper)
+@pytest.mark.parametrize(
+    ("policy", "ball"),
+    [
+        pytest.param(Linear(), {"order": 1, "support": Box(-9.0, 9.0)}, id="support"),
+        pytest.param(Linear(decisions=Box(0.0, 6.0)), {"order": 1}, id="limits"),
+        pytest.param(Linear(), {"order": 2}, id="order 2", marks=pytest.mark.nightly),
+        pytest.param(Linear(), {"order": 1, "radius": 0.0}, id="nominal", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_cost_that_something_holds_is_solved(policy, ball):
+    assert np.isfinite(solve(describe(SQUARE, policy, **ball), max_steps=250).certificate.upper)
 
 
 def test_a_stream_goes_on_from_the_returned_policy():

@@ -123,13 +123,13 @@ class ClosedForm:
     ("s", "radius", "order", "intercept"),
     [
         (2, 0.1, 2, True),
-        (8, 0.02, 2, True),
-        (8, 0.3, 2, True),
         (8, 0.1, 1, True),
         (8, 0.0, 2, True),
         (4, 0.1, 1, False),
         (2, 0.1, 2, False),
-        (40, 0.1, 2, True),
+        pytest.param(8, 0.02, 2, True, marks=pytest.mark.nightly),
+        pytest.param(8, 0.3, 2, True, marks=pytest.mark.nightly),
+        pytest.param(40, 0.1, 2, True, marks=pytest.mark.nightly),
     ],
 )
 def test_a_gaussian_nominal_is_solved_to_the_tolerance(s, radius, order, intercept):
@@ -237,7 +237,7 @@ def test_two_products_are_two_problems():
 def test_smoothed_costs_and_minibatches():
     nominal = correlated(4, seed=4)
     best = ClosedForm(nominal, 0.1).optimum()
-    smooth = solve(question(nominal, smoothing=0.05))
+    smooth = solve(question(nominal, smoothing=0.05), gap_tol=0.03)
     assert smooth.certificate.upper == pytest.approx(best, rel=0.05)
     batch = solve(question(nominal), minibatch=8)
     assert ClosedForm(nominal, 0.1).of(batch) / best - 1 < 0.005
@@ -307,7 +307,8 @@ def test_rows_are_drawn_once_and_in_chunks_of_one_size(monkeypatch, judged_by):
     assert steps == [0, 2_048, 6_144, 14_336, 20_000]
 
 
-def test_the_policy_is_the_average_over_the_newest_block(monkeypatch):
+def test_the_policy_is_the_average_over_the_newest_block(monkeypatch, judged_by):
+    judged_by(1_000, columns=3)
     problem = question(correlated(3))
     with pytest.warns(ConvergenceWarning):
         whole = solve(problem, gap_tol=1e-9, max_steps=4_096)
@@ -334,9 +335,10 @@ def test_the_judging_rows_do_not_teach(monkeypatch, judged_by):
     assert set(judges).isdisjoint(np.concatenate(taught)[:, 0].tolist())
 
 
-def test_the_answer_depends_on_the_seed_alone():
+def test_the_answer_depends_on_the_seed_alone(judged_by):
+    judged_by(1_000, columns=3)
     problem = question(correlated(3))
-    one, same, other = (solve(problem, seed=seed) for seed in (0, 0, 1))
+    one, same, other = (solve(problem, seed=seed, gap_tol=0.05) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.parameters.theta, same.parameters.theta)
     assert one.certificate == same.certificate
     assert (one.parameters.theta != other.parameters.theta).all()
@@ -450,15 +452,16 @@ def test_limits_on_decisions_add_what_they_make_unavoidable():
 # Columns
 
 
-def test_names_of_a_nominal_freeze_columns():
+def test_names_of_a_nominal_freeze_columns(judged_by):
+    judged_by(1_000, columns=3)
     nominal = correlated(3)
     named = Gaussian(nominal.mean, nominal.covariance, names=["price", "rain", "sun"])
     by_name, by_place = (
-        solve(question(q, frozen=frozen)).certificate
+        solve(question(q, frozen=frozen), gap_tol=0.05).certificate
         for q, frozen in ((named, ("rain",)), (nominal, (1,)))
     )
     assert by_name == by_place
-    assert by_name.upper < solve(question(named)).certificate.upper
+    assert by_name.upper < solve(question(named), gap_tol=0.05).certificate.upper
     with pytest.raises(InvalidInputError, match="X has no column names"):
         solve(question(nominal, frozen=("rain",)))
 

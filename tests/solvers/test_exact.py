@@ -14,6 +14,7 @@ GRID = list(itertools.product((10, 40), (3, 60), (1, 2), (True, False), (0.1, 1.
 EXTRAS = [(40, 15, 2, True, 0.01), (40, 15, 1, False, 0.5), (10, 15, 1, True, 0.5)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("n", "s", "order", "intercept", "share"), GRID + EXTRAS)
 def test_reaches_a_thousandth(make_demand, true_gap, n, s, order, intercept, share):
     problem = make_demand(

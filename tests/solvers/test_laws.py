@@ -76,6 +76,7 @@ def named(case):
     return case if isinstance(case, str) else type(case).__name__
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("solver", "name"), QUICK + SLOW, ids=named)
 @pytest.mark.parametrize("units", [(2.0**20, 1.0, 2.0**-20), (2.0**-20, 2.0**13, 2.0**20)], ids=str)
 def test_powers_of_two_change_no_digit(describe, solve_once, solver, name, units):
@@ -127,6 +128,7 @@ def test_units_scale_the_answer(describe, solve_once, solver, name, powers):
     assert_scaled(describe(name), solver, solve_once(solver, name), units)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("solver", "name"), SLOW, ids=named)
 @pytest.mark.parametrize("units", [(1e-3, 1e3, 1e-3), (1e6, 1e-6, 7.0)], ids=str)
 def test_units_scale_the_answer_of_slower_solvers(describe, solve_once, solver, name, units):

@@ -32,6 +32,7 @@ def worst_at_once(problem, rows, parameters):
     return sum(f.worst_value(*p)[0] * f.value_unit for f, p in zip(forms, policies, strict=True))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("solver", [PrimalDual(), DASGD()])
 @pytest.mark.parametrize("products", [1, 2])
@@ -96,6 +97,7 @@ ODD = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(("order", "radius"), [(1, 0.0), (1, 0.05), (2, 0.05), (2, 1.0)])
 def test_odd_rows_are_certified_and_bounds_hold(odd, order, radius):

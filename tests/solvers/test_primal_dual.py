@@ -35,6 +35,7 @@ def assert_certified(solution, true, tolerance):
     assert solution.status.startswith("PrimalDual converged after ")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("n", "s", "order", "intercept", "share", "coefficients"), GRID)
 def test_it_reaches_one_percent(make_demand, true_gap, n, s, order, intercept, share, coefficients):
     problem = make_demand(
