@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba import config
 
@@ -52,3 +53,15 @@ def test_numbas_own_setting_is_left_as_it_was(monkeypatch):
 
     assert config.CACHE_DIR == "/some/where"
     assert str(compiling.CACHE) in double._cache.cache_path
+
+
+def test_kernels_meet_arrays_of_one_kind():
+    plain = np.arange(12.0).reshape(3, 4)
+    assert compiling.as_compiled(plain) is plain
+    held = plain.copy()
+    held.flags.writeable = False
+    for other in (held, plain[:, 1:3], plain[::2], plain.T):
+        found = compiling.as_compiled(other)
+        np.testing.assert_array_equal(found, other)
+        assert found.flags.c_contiguous
+        assert found.flags.writeable

@@ -15,7 +15,7 @@ from surefoot.engines.stream import (
     support_of,
     without_outliers,
 )
-from surefoot.engines.stream_kernels import COLUMN, CONSTANT_RULE, CUT_SPREADS
+from surefoot.engines.stream_kernels import COLUMN, CONSTANT_RULE, CUT_SPREADS, stream_steps
 from surefoot.online import OnlinePolicy, Window
 from surefoot.policies import Linear
 from surefoot.random import rng_for
@@ -202,6 +202,21 @@ def test_products_with_prices_of_their_own_learn_as_each_would_alone():
         alone, expected = learned(Newsvendor(backorder, holding), y[:, [j]])
         np.testing.assert_allclose(decided[:, j], expected[:, 0], rtol=1e-12)
         np.testing.assert_allclose(both.decide(X)[:, j], alone.decide(X)[:, 0], rtol=1e-12)
+
+
+def test_rows_that_are_read_only_or_have_gaps_compile_nothing_anew():
+    rng = rng_for(0, "stream", "kinds of arrays")
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 2))
+    bounds = np.full(3, -np.inf), np.full(3, np.inf)
+    records = column_records(X[:16], np.zeros(3, dtype=bool), bounds)
+    options = stream_options(cost=Newsvendor([1.0, 2.0], [0.2, 0.3]))
+    stream = begin_stream(options, records, X[:16], y[:16])
+    stream.learn(X[16:30], y[16:30])
+    compiled = list(stream_steps.signatures)
+    stream.learn(X[30:44:2], np.asfortranarray(y[30:44:2]))
+    X.flags.writeable = y.flags.writeable = False
+    stream.learn(X[44:], y[44:])
+    assert list(stream_steps.signatures) == compiled
 
 
 # Slips of a pen, and columns that sleep at first

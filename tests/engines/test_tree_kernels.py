@@ -135,3 +135,13 @@ def test_rounding_does_not_choose_between_splits_that_tie(kind, unit):
     y = y.astype(float)
     first, other = (RobustNewsvendor(1.0, 0.25).fit(X, y * c).predict(X) / c for c in (1.0, unit))
     np.testing.assert_allclose(other, first, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("quantile", [0.0, 0.3, 0.5, 1.0])
+def test_quantiles_of_numbers_that_are_often_equal(quantile):
+    rng = np.random.default_rng(3)
+    samples = rng.integers(0, 3, size=(40, 4)).astype(float)
+    places = np.sort(rng.integers(0, 40, size=(50, 12)), axis=1)
+    decided = unseen_quantiles(samples, places, np.zeros((50, 12), dtype=bool), quantile)
+    values = np.sort(samples[places].reshape(50, -1), axis=1)
+    np.testing.assert_array_equal(decided, values[:, max(int(np.ceil(quantile * 48)) - 1, 0)])

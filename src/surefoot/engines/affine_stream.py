@@ -10,6 +10,7 @@ from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS
 from surefoot.engines.affine_lane import first_numbers
 from surefoot.engines.arrangement import Arrangement
+from surefoot.engines.compiling import as_compiled
 from surefoot.engines.stream import RESTART_ROWS, Stream, StreamOptions, check_columns, without_outliers
 from surefoot.engines.stream_kernels import SETTLED_ROWS, decide_rows, stream_steps
 from surefoot.exceptions import InvalidInputError
@@ -168,10 +169,11 @@ class AffineStream(Stream):
     ) -> FloatArray:
         limits, decided = self.options.policy.decisions, np.empty(outcomes.shape)
         if limits is not None:
-            outcomes = np.ascontiguousarray(limits.map_into(outcomes))
+            outcomes = limits.map_into(outcomes)
         fixed = self._offsets(rows, offsets)
         stream_steps(
-            rows, outcomes, np.zeros_like(decided) if fixed is None else fixed, *self.state,
+            as_compiled(rows), as_compiled(outcomes),
+            np.zeros_like(decided) if fixed is None else as_compiled(fixed), *self.state,
             self._slopes, self._intercepts, self._steepest, self._bounds, self._geometry, self._rules,
             running, decided,
         )  # fmt: skip
@@ -199,7 +201,7 @@ class AffineStream(Stream):
         """Return the averaged policy's decisions, shape (rows, products)."""
         state, decided = self.state, np.empty((len(rows), len(self.state.theta)))
         intercept = int(self._geometry["intercept"][0])
-        decide_rows(rows, state.columns, state.average, state.numbers, intercept, decided)
+        decide_rows(as_compiled(rows), state.columns, state.average, state.numbers, intercept, decided)
         return self._limited(decided, self._offsets(rows, offsets))
 
     def parameters(self) -> LinearParameters:

@@ -14,6 +14,7 @@ from surefoot.engines.autodiff_forms import (
     default_adam,
     general_parameters,
 )
+from surefoot.engines.compiling import as_compiled
 from surefoot.engines.engine import Options, Parameters
 from surefoot.engines.optimizers import Adam
 from surefoot.engines.stream import (
@@ -217,7 +218,7 @@ class AutodiffStream(Stream):
     def _step(
         self, rows: FloatArray, outcomes: FloatArray, offsets: FloatArray | None, *, running: bool
     ) -> FloatArray:
-        columns, clock = self._columns.copy(), self.clock.copy()
+        columns, clock, rows = self._columns.copy(), self.clock.copy(), as_compiled(rows)
         filled, scales, movable, means, spreads = (np.empty_like(rows) for _ in range(5))
         scale_rows(rows, columns, self._rules, running, filled, scales, movable, means, spreads)
         means, spreads = self._followed(means, spreads)

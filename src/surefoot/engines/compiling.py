@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import config, njit
 
+from surefoot.typing import FloatArray
 from surefoot.version import __version__
 
 _FOLDER = Path(__file__).parent
@@ -63,3 +64,11 @@ def kernel(
             config.CACHE_DIR = before
 
     return decorate
+
+
+def as_compiled(array: FloatArray) -> FloatArray:
+    """Return an array of the one kind that kernels are compiled for: writable, without gaps.
+
+    For each other kind Numba would compile a kernel anew, which takes seconds where a copy takes none.
+    """
+    return array if array.flags.carray else array.copy()

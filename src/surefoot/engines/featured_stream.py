@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.engines.compiling import as_compiled
 from surefoot.engines.stream import Stream, StreamOptions
 from surefoot.engines.stream_kernels import scale_rows
 from surefoot.exceptions import InvalidInputError
@@ -52,6 +53,7 @@ class FeaturedStream(Stream):
     ) -> FloatArray:
         """Take one update for each row."""
         self._refuse_unknown(rows[:1])  # from the second row on, all columns were seen
+        rows = as_compiled(rows)
         columns, filled = self._columns.copy(), np.empty_like(rows)
         unused = [np.empty_like(rows) for _ in range(4)]
         scale_rows(rows, columns, self._rules, True, filled, *unused)

@@ -131,6 +131,12 @@ def _mean(rows, outcomes, masses):
 
 
 @kernel()
+def _wait(waiting, depth, node, start, stop):
+    """Write down a node and its rows; of a row that takes a tuple Numba compiles for seconds."""
+    waiting[depth, 0], waiting[depth, 1], waiting[depth, 2] = node, start, stop
+
+
+@kernel()
 def _grow(contexts, ordered, count, told, least, asked, words, room, table, node):
     """Grow one tree from ``node`` on, of which the mean is there; return the next free node.
 
@@ -139,11 +145,11 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
     """
     outcomes, weights, _ = told
     (feature, threshold, below, above, value), (waiting, flags, spare, columns, sums) = table, room
-    waiting[0] = (node, 0, count)
+    _wait(waiting, 0, node, 0, count)
     node, depth = node + 1, int(count >= 2 * least)
     while depth > 0:
         depth -= 1
-        here, start, stop = waiting[depth]
+        here, start, stop = waiting[depth, 0], waiting[depth, 1], waiting[depth, 2]
         chosen, place = _split(contexts, ordered, start, stop, told, least, asked, columns, words, sums)
         if chosen < 0:
             continue
@@ -156,10 +162,10 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
         if max(middle - start, stop - middle) >= 2 * least:
             _part(ordered, start, middle, stop, chosen, flags, spare)
         if stop - middle >= 2 * least:
-            waiting[depth] = (node + 1, middle, stop)
+            _wait(waiting, depth, node + 1, middle, stop)
             depth += 1
         if middle - start >= 2 * least:
-            waiting[depth] = (node, start, middle)
+            _wait(waiting, depth, node, start, middle)
             depth += 1
         node += 2
     return node
@@ -208,11 +214,12 @@ def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, wo
         np.empty((most, 3), dtype=np.int64), np.zeros(n, dtype=np.uint64),
         np.empty(n, dtype=np.uint32), np.arange(s), (np.empty(n), np.empty(n), np.empty(n)),
     )  # fmt: skip
-    table, node = (feature, threshold, below, above, value), 0
+    table, node = (feature, threshold, below, above, value), np.int64(0)
     for tree in range(trees):
         _draw(words, drawn, times[tree])
-        weights[:] = masses * times[tree]
-        weighted[:] = weights * outcomes
+        for i in range(n):
+            weights[i] = masses[i] * times[tree, i]
+            weighted[i] = weights[i] * outcomes[i]
         count = _drawn_in_order(order, times[tree], ordered)
         roots[tree], value[node] = node, _mean(ordered[0, :count], outcomes, weights)
         node = _grow(
@@ -241,7 +248,8 @@ def walk(contexts, feature, threshold, below, above, roots):
                 reached = lower if contexts[i, feature[node]] <= threshold[node] else upper
                 moved |= reached != node
                 standing[i] = reached
-        nodes[:, tree] = standing
+        for i in range(n):
+            nodes[i, tree] = standing[i]
     return nodes
 
 
@@ -277,6 +285,31 @@ def leaf_samples(leaves, seen, outcomes, order, nodes, count):
 
 
 @kernel()
+def _smallest(values, count, place):
+    """Return what is at a place of the first ``count`` put in order, which it moves (Hoare 1961).
+
+    NumPy's partition does the same, and takes Numba five seconds to compile.
+    """
+    low, high = 0, count - 1
+    while low < high:
+        pivot, i, j = values[place], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while pivot < values[j]:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if j < place:
+            low = i
+        if place < i:
+            high = j
+    return values[place]
+
+
+@kernel()
 def unseen_quantiles(samples, places, seen, quantile):
     """Return of each row the quantile over the trees that never saw it; infinite where all did.
 
@@ -297,9 +330,10 @@ def unseen_quantiles(samples, places, seen, quantile):
         count = 0
         for tree in range(trees):
             if not seen[i, tree]:
-                values[count : count + each] = samples[places[i, tree]]
+                for k in range(each):
+                    values[count + k] = samples[places[i, tree], k]
                 count += each
         if count > 0:
             at = min(max(int(np.ceil(quantile * count - 1e-9)) - 1, 0), count - 1)
-            decided[i] = np.partition(values[:count], at)[at]
+            decided[i] = _smallest(values, count, at)
     return decided
