@@ -18,8 +18,11 @@ def blocks(page):
     return [(text[: match.start()].count("\n") + 2, match[1]) for match in BLOCK.finditer(text)]
 
 
-# Pages that compile for half a minute each; a push that builds the documentation runs them all.
-SLOW = {"docs/howto/costs.md", "docs/howto/general.md", "docs/howto/policies.md", "docs/robustness.md"}
+# Pages that compile for up to half a minute each; a push that builds the documentation runs them all.
+SLOW = {
+    "docs/howto/costs.md", "docs/howto/general.md", "docs/howto/policies.md", "docs/howto/portfolio.md",
+    "docs/robustness.md",
+}  # fmt: skip
 TUTORIAL = ROOT / "docs" / "tutorial.md"  # has a test of its own, which also compares what is printed
 NAMES = {str(page.relative_to(ROOT)): page for page in PAGES if blocks(page) and page != TUTORIAL}
 RUN = [

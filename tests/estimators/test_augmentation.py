@@ -266,7 +266,13 @@ def test_the_augmented_sample_is_no_better_anywhere_else_in_the_ball(data, fitte
         assert cost_of_each(fitted.predict(moved), data.y).mean() < found.cost_after
 
 
-@pytest.mark.parametrize("policy", [Linear(), MLP(hidden=(8,))])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(Linear(), id="linear", marks=pytest.mark.nightly),
+        pytest.param(MLP((8,)), id="network"),
+    ],
+)
 def test_general_policies_have_one_adversary_for_all(data, policy):
     pytest.importorskip("jax")
     solver = DASGD(max_steps=500, gap_tol=10.0)

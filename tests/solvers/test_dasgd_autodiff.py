@@ -648,7 +648,7 @@ def test_draws_for_a_check_come_by_weight():
     assert len(outcomes) == len(drawn) == 1_000
 
 
-@pytest.mark.parametrize("weighted_rows", [False, True])
+@pytest.mark.parametrize("weighted_rows", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_the_certificate_of_many_rows_speaks_of_all_of_them(weighted_rows):
     # A few rows of 3,000 have most of the cost: 1,024 of them drawn at random may have none.
     rng = np.random.default_rng(5)
