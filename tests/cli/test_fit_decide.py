@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import surefoot
+from surefoot import PreparedPolicy, RobustNewsvendor
 from surefoot.cli import fit as fit_command
 from surefoot.cli.economics import Economics
 from surefoot.cli.main import main
@@ -227,6 +228,61 @@ def test_rows_are_put_in_order_of_time_and_that_is_said(folder, capsys):
     arguments = ["fit", str(path), "--outcome", "Absatz", *COSTS, "--radius", "0.1", "-o", str(out)]
     assert main([*arguments, "--time", "Tag"]) == 0
     assert "note: Rows were not in order of 'Tag': they are sorted by it." in capsys.readouterr().err
+
+
+def number_lines(rows=40, seed=0):
+    """Days that are counted, newest first."""
+    rng = np.random.default_rng(seed)
+    price = rng.uniform(1, 3, rows)
+    sold = 20 - 3 * price + np.arange(rows) / 10 + rng.normal(size=rows)
+    lines = [f"{k + 1},{price[k]:.2f},{sold[k]:.1f}" for k in range(rows)]
+    return ["day,price,sold", *lines[::-1]]
+
+
+def test_time_may_be_a_number_which_orders_rows_and_no_more(tmp_path, capsys):
+    past, out, page = tmp_path / "past.csv", tmp_path / "m.surefoot", tmp_path / "r.html"
+    lines = number_lines()
+    past.write_text("\n".join(lines))
+    fit = ["fit", str(past), "--outcome", "sold", "--time", "day", *COSTS, "--radius", "0.1"]
+    assert main([*fit, "-o", str(out), "--report", str(page)]) == 0
+    told = capsys.readouterr()
+    assert "Rows were not in order of 'day': they are sorted by it." in told.err
+    assert "the order of time, and no more" in told.out
+    assert "windows in order of time" in page.read_text()
+    assert main(["report", str(out), str(past), "-o", str(page)]) == 0
+    (tmp_path / "new.csv").write_text("price\n2.00\n")  # no day is asked for
+    capsys.readouterr()
+    assert main(["decide", str(out), str(tmp_path / "new.csv")]) == 0
+    order = float(capsys.readouterr().out.split(",")[-1])
+    assert main(["explain", str(out)]) == 0
+    # As in Python: the same rows in order, without the day.
+    rows = np.array([line.split(",") for line in lines[:0:-1]], dtype=float)
+    X = pl.DataFrame({"price": rows[:, 1]})
+    model = PreparedPolicy(RobustNewsvendor(3, 1, radius=0.1, random_state=0))
+    model.fit(X, rows[:, 2], time=rows[:, 0])
+    assert order == pytest.approx(model.predict(pl.DataFrame({"price": [2.0]}))[0], abs=1e-4)
+
+
+def test_a_parquet_file_may_count_its_days(tmp_path, capsys):
+    past, out = tmp_path / "past.parquet", tmp_path / "m.surefoot"
+    frame = pl.read_csv("\n".join(number_lines()).encode())
+    fit = ["fit", str(past), "--outcome", "sold", "--time", "day", *COSTS, "--radius", "0.1"]
+    frame.write_parquet(past)
+    assert main([*fit, "-o", str(out)]) == 0
+    frame.with_columns(pl.col("day").cast(pl.Float64).replace(7, np.inf)).write_parquet(past)
+    assert main([*fit, "-o", str(tmp_path / "none.surefoot")]) == 2
+    error = capsys.readouterr().err
+    assert "--time must be a day or a finite number in every row, got inf in row 34 of" in error
+
+
+def test_numbers_that_order_rows_are_nothing_to_learn_from(tmp_path, capsys):
+    past = tmp_path / "past.csv"
+    past.write_text("day,sold\n" + "".join(f"{k},{k % 7}\n" for k in range(30)))
+    fit = ["fit", str(past), "--outcome", "sold", "--time", "day", *COSTS]
+    assert main([*fit, "-o", str(tmp_path / "m.surefoot")]) == 2
+    assert (
+        "must have a column beside 'sold' and the numbers in 'day' (--time)" in capsys.readouterr().err
+    )
 
 
 def test_ctrl_c_leaves_nothing_behind(past, tmp_path, monkeypatch, capsys):

@@ -42,7 +42,7 @@ MISTAKES = [
     ),
     (f"fit sales.csv {FIT} --ignore shops", "Did you mean 'shop'?"),
     (f"fit sales.csv {FIT} --time demand", "--time must name another column than --outcome"),
-    (f"fit sales.csv {FIT} --time shop", "line 2, column 'shop': must be a date, got 'north'. Mend the cell, or name the word a gap (--gaps)."),
+    (f"fit sales.csv {FIT} --time shop", "line 2, column 'shop': must be a date or a number, got 'north'. Mend the cell, or name the word a gap (--gaps)."),
     (f"fit sales.csv {FIT} --ignore demand", "--ignore must name another column than --outcome"),
     (f"fit sales.csv {FIT} --ignore day shop price", "must have a column beside 'demand'"),
     (f"fit sales.csv --outcome shop {COSTS} -o m.surefoot", "column 'shop': must be a number, got 'north'"),

@@ -14,7 +14,9 @@ Data = Annotated[
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="What surefoot fit wrote.")]
 Outcome = Annotated[str, typer.Option(metavar="COLUMN", help="What was demanded.")]
-Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="The day; rows are put in its order.")]
+Time = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The day, or a number; rows are put in its order.")
+]
 By = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="One policy for each value of a column; may be repeated."),

@@ -9,7 +9,13 @@ import polars as pl
 
 from surefoot.cli.decide import read_known
 from surefoot.cli.economics import Economics
-from surefoot.cli.fit import FEWEST_ROWS, chosen_radius, is_flag, read_for_outcome
+from surefoot.cli.fit import (
+    FEWEST_ROWS,
+    chosen_radius,
+    contexts_and_outcomes,
+    is_flag,
+    read_for_outcome,
+)
 from surefoot.cli.model_table import ModelTable, needed_columns, save_model
 from surefoot.cli.options import CostColumns, Roles
 from surefoot.cli.screen import Screen, show_table
@@ -48,7 +54,7 @@ def fit(
     refuse_inputs(out, [data])
     table = read_for_outcome(data, roles, reading, screen)
     costs = _costs_of(table, columns.given)
-    X, y = table.split(roles.outcome)
+    X, y = contexts_and_outcomes(table, roles)
     X = X.drop(list(columns.given.values()), strict=False)
     if X.width == 0 or len(table) < FEWEST_ROWS:
         raise InvalidInputError(

@@ -18,7 +18,7 @@ from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, FileColumn
+from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, TIME, FileColumn
 from surefoot.io.table_file import Reading, TableFile, far_values, read_file
 from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.random import rng_for
@@ -63,7 +63,7 @@ def run(
             screen=screen,
         )  # fmt: skip
         return
-    X, y = table.split(roles.outcome)
+    X, y = contexts_and_outcomes(table, roles)
     if len(table) < FEWEST_ROWS:
         raise InvalidInputError(
             f"{table.name} must have at least {FEWEST_ROWS} rows to learn from, got {len(table)}."
@@ -90,7 +90,11 @@ def run(
         # Not at the top: most fits write no report.
         reporting = importlib.import_module("surefoot.cli.reporting")
         origin = reporting.origin_of(data, table, economics=about.economics, command=command)
-        found["report"] = reporting.write_and_say(policy, X, y, report, roles, origin, screen)
+        aside = roles.time is not None and roles.time not in X.columns
+        found["report"] = reporting.write_and_say(
+            policy, X, y, report, roles, origin, screen,
+            moments=table.frame[roles.time].to_numpy() if aside else None,
+        )  # fmt: skip
     screen.result(found)
 
 
@@ -117,7 +121,7 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
         if name not in roles.categories
     ]
     known.append(FileColumn(roles.outcome, NUMBER, "the outcome"))
-    known += [FileColumn(name, DATE, "the order of time") for name in time]
+    known += [FileColumn(name, TIME, "the order of time") for name in time]
     table = read_file(data, reading, known=known, ignore=roles.ignore)
     for sentence in far_values(table):
         screen.note(sentence)
@@ -125,16 +129,36 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
     return table if roles.time is None or roles.by else in_order(table, roles.time, screen)
 
 
+def contexts_and_outcomes(table: TableFile, roles: Roles) -> tuple[pl.DataFrame, FloatArray]:
+    """Return what is learned from. A time that is a number (day 1, 2, 3) orders rows and no more.
+
+    A policy that looks at such a time would follow a trend beyond everything seen.
+    """
+    X, y = table.split(roles.outcome)
+    if roles.time is None or table.column(roles.time).kind == DATE:
+        return X, y
+    if X.width == 1:
+        raise InvalidInputError(
+            f"{table.name} must have a column beside {roles.outcome!r} and the numbers in "
+            f"{roles.time!r} (--time), which order rows and no more, got none."
+        )
+    return X.drop(roles.time, strict=False), y
+
+
 def in_order(table: TableFile, time: str, screen: Screen) -> TableFile:
-    """Return rows in order of time; a row without a day has no place in it."""
-    days = table.frame[time]
-    if days.null_count():
-        row = int(days.is_null().arg_max() or 0)
-        raise InvalidInputError(f"--time must be a day in every row, got a gap in {table.place(row)}.")
-    if days.is_sorted():
+    """Return rows in order of time; a row without a time has no place in it."""
+    moments = table.frame[time]
+    known = moments.is_not_null() if moments.dtype == pl.Date else moments.is_finite().fill_null(False)
+    if not known.all():
+        row = int((~known).arg_max() or 0)
+        got = "a gap" if moments[row] is None else f"{moments[row]:g}"
+        raise InvalidInputError(
+            f"--time must be a day or a finite number in every row, got {got} in {table.place(row)}."
+        )
+    if moments.is_sorted():
         return table
     screen.note(f"Rows were not in order of {time!r}: they are sorted by it.")
-    return table.take(np.argsort(days.to_numpy(), kind="stable"))
+    return table.take(np.argsort(moments.to_numpy(), kind="stable"))
 
 
 def _refuse_two_roles(*groups: dict[str, Sequence[str]]) -> None:
@@ -176,7 +200,7 @@ def _about(
     constant = float(np.quantile(y, backorder / (backorder + holding), method="inverted_cdf"))
     weights = np.full(len(y), 1.0 / len(y))
     days = [column.name for column in table.columns if column.kind == DATE]
-    day = roles.time or (days[0] if days else None)
+    day = roles.time if roles.time in days else next(iter(days), None)
     return ModelTable(
         outcome=roles.outcome, time=roles.time or "",
         columns=tuple(c for c in table.columns if c.name in X.columns),

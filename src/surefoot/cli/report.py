@@ -11,7 +11,7 @@ from surefoot.cli.options import Roles
 from surefoot.cli.reporting import origin_of, write_and_say
 from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import DATE, NUMBER, FileColumn
+from surefoot.io.table_columns import NUMBER, TIME, FileColumn
 from surefoot.io.table_file import Reading
 from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.report.write import SUFFIXES
@@ -42,7 +42,7 @@ def run(
     day = time or (about.time if about is not None else "") or None
     also = [FileColumn(name, NUMBER, "the outcome")]
     if day is not None and day not in names:
-        also.append(FileColumn(day, DATE, "the order of time"))
+        also.append(FileColumn(day, TIME, "the order of time"))
     table = read_known(data, needed, reading, also)
     if day is not None:
         table = in_order(table, day, screen)

@@ -188,7 +188,7 @@ def report(
     ] = None,
     time: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The day; rows are judged in its order (as in the fit)."),
+        typer.Option(metavar="COLUMN", help="The day or number; rows are judged in its order."),
     ] = None,
     encoding: Encoding = None,
     separator: Separator = None,

@@ -8,6 +8,8 @@ import polars as pl
 from surefoot.io.table_dates import read_days
 
 NUMBER, CATEGORY, DATE, IGNORED = "number", "category", "date", "ignored"
+# What orders rows may be told to be; it is read as dates or as numbers.
+TIME = "time"
 # Cells that stand for a gap, whatever their case.
 GAPS = ("", "na", "n/a", "nan", "#n/a", "#nv", "null", "none", "-", "--")
 # More levels than this, and than half of the rows: a column that names rows.
@@ -135,6 +137,8 @@ class ColumnReader:
             numeric = numbers_of(cells, self.decimal)
             self._refuse_odd(cells, numeric, "a number", "")
             return numeric, FileColumn(known.name, NUMBER, told)
+        if known.kind == TIME:
+            return self._as_time(cells, told)
         if known.kind == DATE:
             days = read_days(cells, known.date_format or self.dates)
             if days is None and known.date_format:  # the same days, written otherwise in a new file
@@ -146,6 +150,18 @@ class ColumnReader:
             self._refuse_odd(cells, values, wanted, "")
             return values, FileColumn(known.name, DATE, told, "" if days is None else days.format)
         return cells, FileColumn(known.name, known.kind, told)
+
+    def _as_time(self, cells: pl.Series, told: str) -> tuple[pl.Series, FileColumn]:
+        """Read what orders rows: days if most cells are days (20240531, too), numbers otherwise."""
+        days = read_days(cells, self.dates)
+        present = len(cells) - cells.null_count()
+        if days is not None and 2 * days.count > present:
+            wanted = f"a date {_written(days.format)}"
+            self._refuse_odd(cells, days.values, wanted, f"{days.count} of {present} cells are")
+            return days.values, FileColumn(cells.name, DATE, told, days.format)
+        numeric = numbers_of(cells, self.decimal)
+        self._refuse_odd(cells, numeric, "a date or a number", "")
+        return numeric, FileColumn(cells.name, NUMBER, f"{told}, and no more")
 
     def _refuse_odd(self, cells: pl.Series, values: pl.Series, wanted: str, others: str) -> None:
         odd = values.is_null() & cells.is_not_null()

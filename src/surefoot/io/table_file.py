@@ -13,6 +13,7 @@ from surefoot.io.table_columns import (
     DATE,
     IGNORED,
     NUMBER,
+    TIME,
     ColumnReader,
     FileColumn,
     OddCellError,
@@ -250,15 +251,16 @@ def _read_typed(
     reader: ColumnReader, cells: pl.Series, typed: pl.Series | None, known: FileColumn | None
 ) -> tuple[pl.Series, FileColumn]:
     """Read a column of text, or take the type that the file gave it."""
-    if typed is None or (known is not None and known.kind == CATEGORY):
+    empty = typed is not None and typed.null_count() == len(typed)
+    if typed is None or empty or (known is not None and known.kind == CATEGORY):
         return reader.read(cells, known)
     kind = DATE if typed.dtype == pl.Date else NUMBER
-    if known is not None and known.kind not in (kind, IGNORED):
+    if known is not None and known.kind not in (kind, IGNORED, TIME):
         raise InvalidInputError(f"{cells.name!r} must be a {known.kind}, got a {kind}.")
-    if typed.null_count() == len(typed):
-        return typed, FileColumn(cells.name, IGNORED, "it is empty")
     if typed.n_unique() == 1 and len(typed) > 1 and known is None:
         return typed, FileColumn(cells.name, IGNORED, f"it is always {typed[0]}")
+    if known is not None and known.kind == TIME and kind == NUMBER:
+        return typed, FileColumn(cells.name, kind, f"{known.why}, and no more")
     return typed, FileColumn(cells.name, kind, "as the file says")
 
 
