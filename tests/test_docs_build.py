@@ -74,6 +74,22 @@ def test_what_a_block_draws_stands_below_it(build):
     assert warned == ""
 
 
+def test_sentences_are_wrapped_and_tables_are_not(build):
+    wrapped, _ = build("print('0.3  a sentence')")
+    assert "printed sentences" in wrapped
+    table, _ = build("print('a  b  c')")
+    assert "sentences" not in table
+
+
+def test_a_page_is_run_again_when_the_library_has_changed(build, monkeypatch):
+    page, _ = build("import random; print(random.random())")
+    again, _ = build("import random; print(random.random())")
+    assert again == page
+    monkeypatch.setattr(sys.modules["printed"], "library", lambda: "another")
+    changed, _ = build("import random; print(random.random())")
+    assert changed != page
+
+
 def test_a_picture_that_the_page_shows_by_itself_is_shown_once(build, tmp_path):
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "picture.svg").write_text("<svg/>")

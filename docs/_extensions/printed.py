@@ -1,7 +1,8 @@
 """Run the Python blocks of a page, and show below each what it printed and drew.
 
 Blocks of a page share their names, as in ``tests/test_docs.py``. A block that is followed by its output
-on the page is left alone. Pages are run again only when their code, or the version, has changed.
+on the page is left alone. Pages are run again only when their code, or that of the library, has
+changed.
 """
 
 import contextlib
@@ -9,8 +10,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ LOGGER = logging.getLogger(__name__)
 FOLDER = "_printed"  # beside the pages, not under version control
 PICTURES = (".png", ".svg")
 LONGEST = 6_000  # letters of output that a page shows
+GAP = re.compile(r"(?<=\S) {2,}(?=\S)")  # what columns are set with
 
 
 def python_blocks(page: nodes.document) -> list[nodes.literal_block]:
@@ -66,11 +70,28 @@ def _keep(path: Path, place: Path, number: int) -> str:
     return kept
 
 
+@cache
+def library() -> str:
+    """Return a checksum of the library's code: with other code it may print something else."""
+    found = hashlib.sha256()
+    for path in sorted(Path(surefoot.__file__).parent.rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def is_table(text: str) -> bool:
+    """Whether wrapped lines would break columns: some line has three of them.
+
+    A number, a gap and a sentence may be wrapped.
+    """
+    return any(len(GAP.findall(line)) > 1 for line in text.splitlines())
+
+
 def outputs(app: Sphinx, docname: str, sources: list[str]) -> list[dict[str, Any]]:
     """Return what the blocks of a page print, from the last build if nothing has changed."""
     place = Path(app.srcdir) / FOLDER / docname
     record = place.with_suffix(".json")
-    seen = hashlib.sha256("\0".join([surefoot.__version__, *sources]).encode()).hexdigest()
+    seen = hashlib.sha256("\0".join([library(), *sources]).encode()).hexdigest()
     if record.exists():
         kept = json.loads(record.read_text())
         if kept["seen"] == seen:
@@ -105,13 +126,13 @@ def show_outputs(app: Sphinx, page: nodes.document) -> None:
                 continue
             at = f"{FOLDER}/{docname}/{name}"
             app.env.images.add_file(docname, at)
-            shown.append(nodes.image(uri=at, candidates={"*": at}, alt=name, classes=["drawn"]))
+            image = nodes.image(uri=at, candidates={"*": at}, alt=name)
+            shown.append(nodes.container("", image, classes=["drawn"]))
         parent = block.parent
         parent[parent.index(block) + 1 : parent.index(block) + 1] = shown
     for block in page.findall(nodes.literal_block):
         if block.get("language") == "text":
-            table = "  " in block.astext()  # columns are set with spaces
-            block["classes"] += ["printed"] if table else ["printed", "sentences"]
+            block["classes"] += ["printed"] if is_table(block.astext()) else ["printed", "sentences"]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
