@@ -128,7 +128,23 @@ def test_orders_go_into_sheets_and_parquet(model, new, folder, suffix, capsys):
         frame = pl.read_parquet(out)
         header, rows = tuple(frame.columns), frame.rows()
     assert header == ("Tag", "Beleg", "Filiale", "order")
-    assert all(float(row[-1]).is_integer() for row in rows)
+    assert all(isinstance(row[-1], int) for row in rows)
+    days = [row[0].date() if suffix == "xlsx" else row[0] for row in rows]
+    assert days == [datetime.date(2024, 3, 1 + k) for k in range(3)]
+
+
+def test_whole_orders_are_whole_in_text_too(model, new, folder, capsys):
+    assert main(["decide", str(model), str(new), "--whole"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(";")[-1].isdigit()
+
+
+def test_days_of_a_sheet_stay_days(model, folder, capsys):
+    book = openpyxl.Workbook()
+    book.active.append(["Tag", "Filiale", "Preis"])
+    book.active.append([datetime.date(2024, 3, 1), "Nord", 2.0])
+    book.save(folder / "new.xlsx")
+    assert main(["decide", str(model), str(folder / "new.xlsx"), "--whole"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("2024-03-01,")
 
 
 def test_orders_go_to_standard_output_alone(model, new, capsys):
@@ -273,6 +289,27 @@ def test_a_parquet_file_may_count_its_days(tmp_path, capsys):
     assert main([*fit, "-o", str(tmp_path / "none.surefoot")]) == 2
     error = capsys.readouterr().err
     assert "--time must be a day or a finite number in every row, got inf in row 34 of" in error
+
+
+def test_a_price_is_no_time(past, tmp_path, capsys):
+    rows = "".join(f"{k},{2 + k % 3},{k % 7}\n" for k in range(30))
+    (tmp_path / "past.csv").write_text(f"day,price,sold\n{rows}")
+    fit = ["fit", str(tmp_path / "past.csv"), "--outcome", "sold", "--time", "price", *COSTS]
+    assert main([*fit, "--radius", "0.1", "-o", str(tmp_path / "m.surefoot")]) == 0
+    assert "'price' has 3 values in 30 rows, and rows that share one" in capsys.readouterr().err
+
+
+def test_outcomes_that_are_hard_to_believe_are_noted(tmp_path, capsys):
+    fit = ["fit", str(tmp_path / "past.csv"), "--outcome", "sold", *COSTS, "--radius", "0.1"]
+    rows = [f"{2 + k % 3},{k % 7 + 1}\n" for k in range(30)]
+    rows[4] = "2,-5\n"
+    (tmp_path / "past.csv").write_text("price,sold\n" + "".join(rows))
+    assert main([*fit, "-o", str(tmp_path / "m.surefoot")]) == 0
+    assert "note: 1 outcome is below 0, in line 6 of" in capsys.readouterr().err
+    (tmp_path / "past.csv").write_text("price,sold\n" + "".join(f"{k % 3},25\n" for k in range(30)))
+    assert main([*fit, "-o", str(tmp_path / "m.surefoot")]) == 0
+    told = capsys.readouterr().err
+    assert "note: The outcome is always 25: there is nothing to learn about it." in told
 
 
 def test_numbers_that_order_rows_are_nothing_to_learn_from(tmp_path, capsys):

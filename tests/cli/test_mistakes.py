@@ -66,10 +66,14 @@ MISTAKES = [
     (f"fit noday.csv {FIT}", "line 4, column 'day': must be a date written year-month-day (29 of 30 cells are), got"),
     (f"fit total.csv {FIT}", "line 32 of total.csv must be a row of data, got totals ('Total' in 'day')"),
     (f"fit sum.csv {FIT}", "line 32 of sum.csv must be a row of data, got totals ('demand' is the sum"),
+    (f"fit average.csv {FIT}", "line 32 of average.csv must be a row of data, got totals ('Ø' in 'day')"),
+    (f"fit ways.csv {FIT}", "line 17, column 'day': must be a date written year-month-day (15 of 30 cells are), got '04.02.2024'. Write all dates of the column one way."),
     (f"fit either.csv {FIT}", "03 January 2024 or 01 March 2024: give --dates day-first or month-first"),
     (f"fit three.csv {FIT}", "must have at least 10 rows to learn from, got 3"),
     # --- deciding and judging ---
     ("decide none.surefoot sales.csv -o orders.csv", "There is no model file at none.surefoot"),
+    ("decide . sales.csv -o orders.csv", "The model must be a file, got the folder '.'."),
+    ("report model.surefoot three.csv -o r.html", "three.csv must have at least 10 rows to report on, got 3."),
     ("decide sales.csv sales.csv -o orders.csv", "sales.csv must be a Surefoot model, got another kind of file."),
     ("decide model.surefoot model.surefoot -o orders.csv", "must be an Excel workbook, CSV or Parquet"),
     ("decide model.surefoot noprice.csv -o orders.csv", "noprice.csv must have the column 'price', got"),
@@ -126,6 +130,11 @@ def folder(tmp_path_factory):
         "noday.csv": changed(2, 0, "2024-02-30"),
         "total.csv": [*good, f"Total,,,{sum(float(line[3]) for line in cells):g}"],
         "sum.csv": [*good, f",,,{sum(float(line[3]) for line in cells):g}"],
+        "average.csv": [*good, "Ø,,,12"],
+        "ways.csv": [
+            *good[:16],
+            *(f"{day:%d.%m.%Y},{line[11:]}" for day, line in zip(DAYS[15:], rows[15:], strict=True)),
+        ],
         "either.csv": [
             "day,demand",
             *(f"0{3 - k % 3}/0{1 + k % 4}/2024,{10 + k}" for k in range(12)),

@@ -132,7 +132,7 @@ def test_explain_says_what_was_guaranteed(fitted, capsys):
         ("report m.surefoot past.csv -o no/r.html", "--out must lie in an existing folder"),
         ("report m.surefoot past.csv --outcome price", "--outcome must be a column that the model"),
         ("report m.surefoot past.csv --time dya", "Did you mean 'day'?"),
-        ("report m.surefoot few.csv", "X must have at least 10 rows to report on, got 3"),
+        ("report m.surefoot few.csv", "few.csv must have at least 10 rows to report on, got 3"),
         ("report m.surefoot gap.csv", "must have a number in every row, got a gap in line 5"),
         ("report m.surefoot narrow.csv", "must have the column 'price'"),
         ("report past.csv past.csv", "past.csv"),

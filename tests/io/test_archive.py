@@ -75,7 +75,7 @@ def test_text_paths_work(tmp_path):
 def test_missing_file(tmp_path):
     message = refused(tmp_path / "none", "There is no model file at ")
     assert message.endswith("none.")
-    refused(tmp_path, "There is no model file at ")  # a directory is none
+    refused(tmp_path, "The model must be a file, got the folder ")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99, "last byte"])

@@ -13,7 +13,6 @@ import pytest
 import surefoot
 from surefoot.exceptions import InvalidInputError, MissingExtraError
 from surefoot.io import FileColumn, Reading, read_file
-from surefoot.io.table_file import far_values
 
 
 @pytest.fixture
@@ -255,21 +254,39 @@ def test_an_outcome_that_never_varies_is_still_an_outcome(write):
     assert outcomes.tolist() == [5.0, 5.0, 5.0]
 
 
-def test_a_price_without_its_decimal_sign_is_pointed_at(write):
-    rows = "".join(f"{2 + k % 3 / 10:.2f},{k}\n" for k in range(20))
-    table = read_file(write(f"price,sold\n{rows}200,20\n"))
-    assert far_values(table) == [
-        f"line 22 of {table.name}: 'price' is 200, where nine of ten rows have at most 2.2. "
-        "A decimal sign that is missing?"
-    ]
-
-
 def test_what_a_fit_knew_is_taken_from_it(write):
     known = [FileColumn("day", "date", date_format="%d/%m/%Y"), FileColumn("shop", "category")]
     table = read_file(write("day,shop,remark\n03/02/2024,7,x\n"), known=known, only=["day", "shop"])
     assert table.frame["day"][0] == datetime.date(2024, 2, 3)
     assert table.frame["shop"][0] == "7"
     assert kinds(table)["remark"] == "ignored"
+
+
+def test_a_column_that_is_known_may_be_empty_in_a_parquet_file(tmp_path):
+    frame = pl.DataFrame({"price": [1.0, 2.0], "rain": pl.Series([None, None], dtype=pl.Float64)})
+    frame.write_parquet(tmp_path / "new.parquet")
+    known = [FileColumn("price", "number"), FileColumn("rain", "number")]
+    table = read_file(tmp_path / "new.parquet", known=known, only=["price", "rain"])
+    assert table.frame["rain"].to_list() == [None, None]
+
+
+def test_gaps_of_dates_are_counted(write):
+    table = read_file(write("day,y\n2024-01-01,1\n,2\n2024-01-03,3\n"))
+    assert table.column("day").why == "written year-month-day, 1 gap"
+
+
+def test_what_orders_rows_is_read_as_days_or_numbers(write):
+    time = [FileColumn("t", "time", "the order of time")]
+    found = {
+        "1 2 3 10": ("number", "the order of time, and no more"),
+        "01 02 03 04": ("number", "the order of time, and no more"),
+        "20240131 20240201 20240202": ("date", "the order of time"),
+        "31.01.2024 01.02.2024": ("date", "the order of time"),
+    }
+    for cells, (kind, why) in found.items():
+        rows = "".join(f"{cell},{k}\n" for k, cell in enumerate(cells.split()))
+        column = read_file(write(f"t,y\n{rows}"), known=time).column("t")
+        assert (column.kind, column.why) == (kind, why)
 
 
 def test_excel_is_read_like_text(tmp_path):

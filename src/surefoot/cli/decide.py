@@ -44,7 +44,7 @@ def run(
         orders = decide(table.frame.select(column.name for column in needed))
     orders = _usable(np.asarray(orders, dtype=np.float64), whole, screen)
     names = row_names(table, [*series, *keep], outcome)
-    frame = _with_orders(table, names, orders)
+    frame = _with_orders(table, names, orders, whole)
     if screen.as_json:
         screen.result({"model": str(model), "rows": len(table), "orders": frame.to_dicts()})
     if out is None:
@@ -114,13 +114,21 @@ def _usable(orders: FloatArray, whole: bool, screen: Screen) -> FloatArray:
     return np.round(orders) if whole else np.round(orders, 4)
 
 
-def _with_orders(table: TableFile, names: list[str], orders: FloatArray) -> pl.DataFrame:
+def _with_orders(table: TableFile, names: list[str], orders: FloatArray, whole: bool) -> pl.DataFrame:
     taken = {name.casefold() for name in names}
     label = ORDER if ORDER not in taken else f"surefoot_{ORDER}"
     frame = table.cells.select(names)
     if not names:
         frame = pl.DataFrame({table.unit: table.lines})
-    return frame.with_columns(pl.Series(label, orders, nan_to_null=True))
+    made = pl.Series(label, orders, nan_to_null=True)
+    return frame.with_columns(made.cast(pl.Int64) if whole else made)
+
+
+def _with_days(frame: pl.DataFrame, table: TableFile) -> pl.DataFrame:
+    """Return days as days, for files that know them; with a time of day they stay as written."""
+    days = [column.name for column in table.columns if column.kind == DATE]
+    whole = [name for name in days if name in frame and not frame[name].str.contains(":").any()]
+    return frame.with_columns(table.frame[name] for name in whole)
 
 
 def _csv(frame: pl.DataFrame, table: TableFile) -> str:
@@ -131,15 +139,15 @@ def _csv(frame: pl.DataFrame, table: TableFile) -> str:
 
 
 def _write(frame: pl.DataFrame, table: TableFile, path: Path) -> None:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    elif path.suffix == ".xlsx":
+    if path.suffix.lower() == ".parquet":
+        _with_days(frame, table).write_parquet(path)
+    elif path.suffix.lower() == ".xlsx":
         # Not at the top: it is slow to load, and few files are sheets.
         book: Any = importlib.import_module("openpyxl").Workbook()
         sheet = book.active
         sheet.title = "Orders"
         sheet.append(frame.columns)
-        for row in frame.iter_rows():
+        for row in _with_days(frame, table).iter_rows():
             sheet.append(row)
         book.save(path)
     else:

@@ -15,7 +15,7 @@ def run(model: Path, *, screen: Screen) -> None:
     policy, about = load_model(model)
     robust: Any = robust_part(policy)
     certificate = robust.certificate_
-    screen.say(f"{model}: {type(robust).__name__}, {robust.status_}")
+    screen.say(f"{model}: {type(robust).__name__}. {robust.status_}")
     if about is not None:
         period = f", {about.period[0]} to {about.period[1]}" if about.period else ""
         screen.say(f"Learned {about.outcome!r} from {about.rows:,} rows of {about.source}{period}.")

@@ -19,7 +19,8 @@ from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, TIME, FileColumn
-from surefoot.io.table_file import Reading, TableFile, far_values, read_file
+from surefoot.io.table_doubts import doubts
+from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
@@ -69,6 +70,7 @@ def run(
             f"{table.name} must have at least {FEWEST_ROWS} rows to learn from, got {len(table)}."
         )
     show_table(screen, table)
+    _doubt_outcomes(y, table, screen)
     screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
     show_economics(screen, economics)
     frozen = [name for name in X.columns if is_flag(X[name])]
@@ -123,7 +125,7 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
     known.append(FileColumn(roles.outcome, NUMBER, "the outcome"))
     known += [FileColumn(name, TIME, "the order of time") for name in time]
     table = read_file(data, reading, known=known, ignore=roles.ignore)
-    for sentence in far_values(table):
+    for sentence in doubts(table):
         screen.note(sentence)
     # Series are put in order one by one, so that a day that is missing costs one series alone.
     return table if roles.time is None or roles.by else in_order(table, roles.time, screen)
@@ -154,6 +156,12 @@ def in_order(table: TableFile, time: str, screen: Screen) -> TableFile:
         got = "a gap" if moments[row] is None else f"{moments[row]:g}"
         raise InvalidInputError(
             f"--time must be a day or a finite number in every row, got {got} in {table.place(row)}."
+        )
+    count = moments.n_unique()
+    if moments.dtype != pl.Date and 2 * count < len(table):
+        screen.note(
+            f"{time!r} has {count} values in {len(table)} rows, and rows that share one have no order: "
+            "is it a time?"
         )
     if moments.is_sorted():
         return table
@@ -225,6 +233,20 @@ def effects(policy: Any, X: pl.DataFrame) -> dict[str, float]:
         for name in X.columns
     }
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def _doubt_outcomes(y: FloatArray, table: TableFile, screen: Screen) -> None:
+    """Say what is hard to believe about outcomes, or leaves nothing to learn."""
+    if y.min() == y.max():
+        screen.note(f"The outcome is always {y[0]:g}: there is nothing to learn about it.")
+    below = int((y < 0).sum())
+    if below:
+        rows = "1 outcome is" if below == 1 else f"{below} outcomes are"
+        first = "" if below == 1 else "the first "
+        screen.note(
+            f"{rows} below 0, {first}in {table.place(int((y < 0).argmax()))}: returns? Orders are "
+            "written as 0 where they would be below."
+        )
 
 
 def _name_suspects(policy: PreparedPolicy, table: TableFile, outcome: str, screen: Screen) -> None:

@@ -14,6 +14,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import NUMBER, TIME, FileColumn
 from surefoot.io.table_file import Reading
 from surefoot.io.writing import check_target, refuse_inputs
+from surefoot.report.rows import FEWEST_ROWS
 from surefoot.report.write import SUFFIXES
 
 
@@ -44,6 +45,10 @@ def run(
     if day is not None and day not in names:
         also.append(FileColumn(day, TIME, "the order of time"))
     table = read_known(data, needed, reading, also)
+    if len(table) < FEWEST_ROWS:
+        raise InvalidInputError(
+            f"{table.name} must have at least {FEWEST_ROWS} rows to report on, got {len(table)}."
+        )
     if day is not None:
         table = in_order(table, day, screen)
     y, X = table.outcomes(name), table.frame.select(names)

@@ -9,7 +9,8 @@ from typing import Any
 from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen
 from surefoot.estimators.guarantees import Guarantee
-from surefoot.io.table_file import TableFile, far_values
+from surefoot.io.table_doubts import doubts
+from surefoot.io.table_file import TableFile
 from surefoot.report import Origin
 from surefoot.report.facts import gather
 from surefoot.report.judgement import judge
@@ -35,7 +36,7 @@ def origin_of(
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
     return Origin(
         source=Path(table.name).name, checksum=checksum, lines=table.lines, unit=table.unit,
-        notes=(*table.notes, *far_values(table)), command=shlex.join(command), economics=economics,
+        notes=(*table.notes, *doubts(table)), command=shlex.join(command), economics=economics,
         guarantee=guarantee, fingerprint=fingerprint,
     )  # fmt: skip
 

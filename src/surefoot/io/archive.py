@@ -131,6 +131,8 @@ def _packing(data: bytes) -> int:
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read and check a file: kind, version, sizes and checksums."""
     path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"The model must be a file, got the folder {str(path)!r}.")
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}.")
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from surefoot.io.table_dates import read_days
+from surefoot.io.table_dates import Days, read_days
 
 NUMBER, CATEGORY, DATE, IGNORED = "number", "category", "date", "ignored"
 # What orders rows may be told to be; it is read as dates or as numbers.
@@ -62,12 +62,17 @@ class FileColumn:
 
 
 class OddCellError(Exception):
-    """A cell that is not what nearly all others of its column are; ``row`` counts from 0."""
+    """A cell that is not what nearly all others of its column are; ``row`` counts from 0.
 
-    def __init__(self, row: int, column: str, value: str, wanted: str, others: str) -> None:
+    ``advice`` says what helps, where that is something else than for other cells.
+    """
+
+    def __init__(
+        self, row: int, column: str, value: str, wanted: str, others: str, advice: str = ""
+    ) -> None:
         super().__init__(value)
         self.row, self.column, self.value = row, column, value
-        self.wanted, self.others = wanted, others
+        self.wanted, self.others, self.advice = wanted, others, advice
 
 
 @dataclass(frozen=True)
@@ -118,10 +123,10 @@ class ColumnReader:
             days = read_days(cells, self.dates)
         n_days = 0 if days is None else days.count
         if days is not None and (code == "days" or 2 * n_days > present) and n_days >= n_numbers:
-            alike = len(cells) - days.values.null_count()
-            wanted = f"a date {_written(days.format)}"
-            self._refuse_odd(cells, days.values, wanted, f"{alike} of {present} cells are")
-            why = _written(days.format) + (f"; {days.remark}" if days.remark else "")
+            self._refuse_odd_day(cells, days, present)
+            gaps = len(cells) - present
+            why = _written(days.format) + (f", {gaps} gap{'s'[: gaps > 1]}" if gaps else "")
+            why += f"; {days.remark}" if days.remark else ""
             return days.values, FileColumn(name, DATE, why, days.format)
         if code and code != "days":
             return cells, FileColumn(name, CATEGORY, f"codes, not amounts: {code}")
@@ -156,18 +161,26 @@ class ColumnReader:
         days = read_days(cells, self.dates)
         present = len(cells) - cells.null_count()
         if days is not None and 2 * days.count > present:
-            wanted = f"a date {_written(days.format)}"
-            self._refuse_odd(cells, days.values, wanted, f"{days.count} of {present} cells are")
+            self._refuse_odd_day(cells, days, present)
             return days.values, FileColumn(cells.name, DATE, told, days.format)
         numeric = numbers_of(cells, self.decimal)
         self._refuse_odd(cells, numeric, "a date or a number", "")
         return numeric, FileColumn(cells.name, NUMBER, f"{told}, and no more")
 
-    def _refuse_odd(self, cells: pl.Series, values: pl.Series, wanted: str, others: str) -> None:
+    def _refuse_odd_day(self, cells: pl.Series, days: Days, present: int) -> None:
+        """Refuse a cell that is no day, or one written in another way than most."""
+        alike = len(cells) - days.values.null_count()
+        advice = "Write all dates of the column one way." if days.count == present else ""
+        others = f"{alike} of {present} cells are"
+        self._refuse_odd(cells, days.values, f"a date {_written(days.format)}", others, advice)
+
+    def _refuse_odd(
+        self, cells: pl.Series, values: pl.Series, wanted: str, others: str, advice: str = ""
+    ) -> None:
         odd = values.is_null() & cells.is_not_null()
         if odd.any():
             row = int(odd.arg_max() or 0)
-            raise OddCellError(row, cells.name, cells[row], wanted, others)
+            raise OddCellError(row, cells.name, cells[row], wanted, others, advice)
 
     def _remark(self, cells: pl.Series, values: pl.Series) -> str:
         """Return what should be said about numbers: their range, and readings that were a choice."""

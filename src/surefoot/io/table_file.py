@@ -28,10 +28,8 @@ from surefoot.validation import require_columns
 
 _TOTALS = (
     r"(?i)^(?:grand |sub)?(?:totals?|sums?|summe|gesamt(?:summe)?|zwischensumme|insgesamt|suma|somme|"
-    r"totale|averages?|mean|mittelwert|durchschnitt)\s*:?$"
+    r"totale|averages?|avg\.?|mean|mittelwert|durchschnitt|ø|moyenne)\s*:?$"
 )
-# A value so many times as large as nearly all others may lack its decimal sign.
-_FAR = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,8 +266,8 @@ def _cell_error(odd: OddCellError, name: str, grid: Grid, *, told: bool) -> Inva
     """Return what is wrong with a cell; a column that was told to be a number can be no category."""
     others = f" ({odd.others})" if odd.others else ""
     place = f"{name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
-    ways = "Mend the cell, or name the word a gap (--gaps)."
-    if not told:
+    ways = odd.advice or "Mend the cell, or name the word a gap (--gaps)."
+    if not told and not odd.advice:
         ways = "Mend the cell, name the word a gap (--gaps), or the column a category (--categories)."
     return InvalidInputError(f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. {ways}")
 
@@ -329,24 +327,3 @@ def _totals_error(place: str, why: str) -> InvalidInputError:
 
 def _left_out(unit: str, lines: list[int]) -> str:
     return f"Totals left out: {unit} {', '.join(map(str, lines))}."
-
-
-def far_values(table: TableFile) -> list[str]:
-    """Return a sentence for each value many times as large as nearly all of its column.
-
-    A price of 200 among prices about 2.00 lacks its decimal sign; demand after a feast may not.
-    """
-    found = []
-    for column in table.columns:
-        if column.kind != NUMBER or len(table) < 10:
-            continue
-        values = table.frame[column.name]
-        high, low = values.quantile(0.9), values.quantile(0.1)
-        if low is None or high is None or not (low > 0 and high < 5 * low):
-            continue
-        for row in (values > _FAR * high).arg_true().to_list()[:3]:
-            found.append(
-                f"{table.place(row)}: {column.name!r} is {values[row]:g}, where nine of ten rows have "
-                f"at most {high:g}. A decimal sign that is missing?"
-            )
-    return found

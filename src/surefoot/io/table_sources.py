@@ -1,5 +1,6 @@
 """Where tables come from: a file or standard input, as text, an Excel sheet or Parquet."""
 
+import datetime
 import importlib
 import io
 import sys
@@ -118,6 +119,8 @@ def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
 def _cell_text(cell: Any) -> str:
     if cell is None:
         return ""
+    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+        return str(cell.date())  # Excel has no days without a time
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     return str(cell)
