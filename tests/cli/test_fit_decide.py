@@ -279,6 +279,21 @@ def test_time_may_be_a_number_which_orders_rows_and_no_more(tmp_path, capsys):
     assert order == pytest.approx(model.predict(pl.DataFrame({"price": [2.0]}))[0], abs=1e-4)
 
 
+def test_rows_of_one_day_share_their_time(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    day = np.repeat(np.datetime64("2024-01-01") + np.arange(120), 3)
+    frame = pl.DataFrame({"day": day, "price": rng.uniform(1, 3, 360)})
+    level = np.repeat(np.cumsum(rng.normal(size=120)), 3)  # rows of a day know it of each other
+    sold = 30 - 3 * frame["price"].to_numpy() + level + rng.normal(size=360)
+    frame.with_columns(sold=sold).write_parquet(tmp_path / "past.parquet")
+    out = tmp_path / "m.surefoot"
+    fit = ["fit", str(tmp_path / "past.parquet"), "--outcome", "sold", "--time", "day"]
+    assert main([*fit, *COSTS, "-o", str(out)]) == 0
+    model = PreparedPolicy(RobustNewsvendor(3, 1, random_state=0)).fit(frame, sold, time=day)
+    assert model.guarantee() in " ".join(capsys.readouterr().out.split())
+    np.testing.assert_allclose(surefoot.load(out).predict(frame), model.predict(frame))
+
+
 def test_a_parquet_file_may_count_its_days(tmp_path, capsys):
     past, out = tmp_path / "past.parquet", tmp_path / "m.surefoot"
     frame = pl.read_csv("\n".join(number_lines()).encode())

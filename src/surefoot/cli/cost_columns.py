@@ -14,6 +14,7 @@ from surefoot.cli.fit import (
     chosen_radius,
     contexts_and_outcomes,
     is_flag,
+    moments_of,
     read_for_outcome,
 )
 from surefoot.cli.model_table import ModelTable, needed_columns, save_model
@@ -66,7 +67,7 @@ def fit(
     model = RobustNewsvendor(radius=chosen, frozen=frozen, random_state=seed).set_params(**numbers)
     policy = PreparedPolicy(model)
     with screen.working("Fitting ..."):
-        policy.fit(X, y, time=None if roles.time is None else np.arange(len(y)), **costs)
+        policy.fit(X, y, time=moments_of(table, roles), **costs)
     about = _about(policy, table, X, y, roles, columns, costs)
     screen.say(about.economics)
     save_model(policy, about, out)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from surefoot.cli.economics import Economics
 from surefoot.cli.model_table import ModelTable, save_model, stated_of
@@ -80,7 +81,7 @@ def run(
     with screen.working("Fitting ..."), warnings.catch_warnings():
         # Named below, by the lines of the file.
         warnings.filterwarnings("ignore", "Numbers that look like errors")
-        policy.fit(X, y, time=None if roles.time is None else np.arange(len(y)))
+        policy.fit(X, y, time=moments_of(table, roles))
     _name_suspects(policy, table, roles.outcome, screen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these rows were learned from: all is said about them
@@ -92,11 +93,9 @@ def run(
         # Not at the top: most fits write no report.
         reporting = importlib.import_module("surefoot.cli.reporting")
         origin = reporting.origin_of(data, table, economics=about.economics, command=command)
-        aside = roles.time is not None and roles.time not in X.columns
         found["report"] = reporting.write_and_say(
-            policy, X, y, report, roles, origin, screen,
-            moments=table.frame[roles.time].to_numpy() if aside else None,
-        )  # fmt: skip
+            policy, X, y, report, roles, origin, screen, moments=moments_of(table, roles)
+        )
     screen.result(found)
 
 
@@ -145,6 +144,11 @@ def contexts_and_outcomes(table: TableFile, roles: Roles) -> tuple[pl.DataFrame,
             f"{roles.time!r} (--time), which order rows and no more, got none."
         )
     return X.drop(roles.time, strict=False), y
+
+
+def moments_of(table: TableFile, roles: Roles) -> NDArray[Any] | None:
+    """Return when each row was, in days or as numbers; None where no column says so."""
+    return None if roles.time is None else table.frame[roles.time].to_numpy()
 
 
 def in_order(table: TableFile, time: str, screen: Screen) -> TableFile:
