@@ -44,3 +44,30 @@ def test_a_full_disk_under_a_command_is_no_mistake_of_the_user(tmp_path, capsys,
     assert "yaz.csv cannot be written: No space left on device" in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_under_a_model_is_no_mistake_either(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("typer")
+    past = tmp_path / "past.csv"
+    past.write_text("price,sold\n" + "".join(f"{k % 3},{k % 5}\n" for k in range(20)))
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "m.surefoot.7.part")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    fit = [
+        "fit",
+        str(past),
+        "--outcome",
+        "sold",
+        "--backorder",
+        "3",
+        "--holding",
+        "1",
+        "--radius",
+        "0.1",
+    ]
+    assert main([*fit, "-o", str(tmp_path / "m.surefoot")]) == 1
+    error = capsys.readouterr().err
+    assert error.endswith("m.surefoot: No space left on device.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["past.csv"]

@@ -102,7 +102,7 @@ def test_other_files_are_refused(path, tmp_path):
     with pytest.raises(ModelFileError, match="got another Parquet file"):
         PolicyTable.load(other)
     other.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(ModelFileError, match="got a damaged file"):
+    with pytest.raises(ModelFileError, match=r"got a damaged file\.$"):
         PolicyTable.load(other)
     given = pq.read_table(path)
     meta = {"format": "surefoot-panel", "format_version": 99}
@@ -114,3 +114,11 @@ def test_other_files_are_refused(path, tmp_path):
 def test_a_place_that_cannot_be_written_is_named(table, tmp_path):
     with pytest.raises(ModelFileError, match="The table cannot be written to"):
         table.save(tmp_path / "no" / "such" / "place.parquet")
+
+
+def test_a_damaged_model_in_the_table_is_called_that(path):
+    changed(path, lambda rows: rows[0].update(model=rows[0]["model"][:500]))
+    with pytest.raises(
+        ModelFileError, match="^A model of the table must be a Surefoot model, got a dam"
+    ):
+        [table[record.key] for table in [PolicyTable.load(path)] for record in table.records]

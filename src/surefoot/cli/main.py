@@ -67,12 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = error.format_message()
         _complain(f"{message}{'' if message[-1:] in '.?' else '.'} See {where} --help.")
         return MISTAKE
-    except WritingError as error:
-        _complain(str(error))
-        return FAILED
     except SurefootError as error:
         _complain(str(error))
-        return MISTAKE
+        return FAILED if isinstance(error, WritingError) or _no_room(error) else MISTAKE
     except ModuleNotFoundError as error:
         _complain(f'This needs {error.name}: run pip install "surefoot[cli]".')
         return MISTAKE
@@ -96,6 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f"Something failed that should not: {kind}: {message} (set {_TRACEBACK}=1 for more).")
         return FAILED
     return DONE
+
+
+def _no_room(error: SurefootError) -> bool:
+    # Not at the top: it loads NumPy, and help needs none.
+    return bool(importlib.import_module("surefoot.io.writing").is_no_room(error.__cause__))
 
 
 def forget_output() -> None:

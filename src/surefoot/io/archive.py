@@ -62,7 +62,8 @@ def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, An
             _write(file, header, arrays)
         temporary.replace(path)
     except OSError as error:
-        raise ModelFileError(f"The model file cannot be written to {path}: {error}.") from error
+        reason = error.strerror or error  # the whole text names a file that is no more
+        raise ModelFileError(f"The model file cannot be written to {path}: {reason}.") from error
     finally:  # whatever ended it, Ctrl-C too, nothing half-written stays
         with contextlib.suppress(OSError):  # there may be no such place at all
             temporary.unlink(missing_ok=True)
@@ -136,12 +137,27 @@ def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not path.is_file():
         raise ModelFileError(f"There is no model file at {path}.")
     try:
-        with path.open("rb") as file:
-            if not _ZIP.startswith(file.read(len(_ZIP))):  # less of it is a damaged file
-                raise ModelFileError(f"{path} must be a Surefoot model, got another kind of file.")
-        with zipfile.ZipFile(path) as archive:
+        file = path.open("rb")
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
+    with file:
+        return _read(file, path)
+
+
+def read_archive_bytes(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read and check what ``archive_bytes`` returned; messages call it by ``name``."""
+    return _read(io.BytesIO(data), name)
+
+
+def _read(file: BinaryIO, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read and check an open file, which messages call ``path``."""
+    try:
+        if not _ZIP.startswith(file.read(len(_ZIP))):  # less of it is a damaged file
+            raise ModelFileError(f"{path} must be a Surefoot model, got another kind of file.")
+        size = file.seek(0, os.SEEK_END)
+        with zipfile.ZipFile(file) as archive:
             infos = {info.filename: info for info in archive.infolist()}
-            _refuse_growth(path, list(infos.values()), len(archive.infolist()))
+            _refuse_growth(path, size, list(infos.values()), len(archive.infolist()))
             if not {_HEADER, _DIGEST} <= set(infos):
                 raise ModelFileError(f"{path} must be a Surefoot model, got another kind of zip file.")
             header = _read_header(
@@ -166,11 +182,11 @@ def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, arrays
 
 
-def _refuse_growth(path: Path, infos: list[zipfile.ZipInfo], count: int) -> None:
+def _refuse_growth(path: str | Path, size: int, infos: list[zipfile.ZipInfo], count: int) -> None:
     """Refuse a file that would grow beyond measure, before anything of it is read."""
     if count != len(infos):
         raise ModelFileError(f"{path} must hold every member once, got one twice.")
-    if sum(info.compress_size for info in infos) > path.stat().st_size:
+    if sum(info.compress_size for info in infos) > size:
         raise ModelFileError(f"{path} must hold what it says it holds, got less.")
     for info in infos:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -180,14 +196,16 @@ def _refuse_growth(path: Path, infos: list[zipfile.ZipInfo], count: int) -> None
                 f"{path} must hold members that grow at most {MOST_GROWTH} times on reading, got "
                 f"{info.filename} with {info.file_size:,} bytes from {info.compress_size:,}."
             )
-    total, most = sum(info.file_size for info in infos), MOST_FILE_GROWTH * path.stat().st_size
+    total, most = sum(info.file_size for info in infos), MOST_FILE_GROWTH * size
     if total > min(LARGEST_FILE, max(SMALL_FILE, most)):
         allowed = min(LARGEST_FILE, max(SMALL_FILE, most))
         raise ModelFileError(f"{path} must hold at most {allowed:,} bytes, got {total:,}.")
     for info in infos:
         if info.filename in (_HEADER, _DIGEST) and info.file_size > LARGEST_HEADER:
-            size = f"at most {LARGEST_HEADER:,} bytes, got {info.file_size:,}"
-            raise ModelFileError(f"{path} must have a header of {size}.")
+            raise ModelFileError(
+                f"{path} must have a header of at most {LARGEST_HEADER:,} bytes, got "
+                f"{info.file_size:,}."
+            )
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
@@ -199,7 +217,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
     return content
 
 
-def _read_header(path: Path, text: bytearray, digest: bytearray) -> dict[str, Any]:
+def _read_header(path: str | Path, text: bytearray, digest: bytearray) -> dict[str, Any]:
     reason = _too_large_header(text)
     if reason is not None:
         raise ModelFileError(f"{path} is no model of ours: its header {reason}.")
@@ -229,7 +247,7 @@ class _ArrayKind(NamedTuple):
     begin: int
 
 
-def _array_kind(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _ArrayKind:
+def _array_kind(path: str | Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _ArrayKind:
     """Read the first bytes of an array, and refuse what does not fit the size of its member."""
     try:
         with archive.open(info) as member:
@@ -250,7 +268,7 @@ def _array_kind(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
     return _ArrayKind(shape, fortran, dtype, begin)
 
 
-def _read_array(path: Path, name: str, data: bytearray, digest: Any, kind: _ArrayKind) -> Any:
+def _read_array(path: str | Path, name: str, data: bytearray, digest: Any, kind: _ArrayKind) -> Any:
     if hashlib.sha256(data).hexdigest() != digest:
         raise ModelFileError(f"{path} was changed after it was saved: {name} does not match.")
     try:

@@ -12,6 +12,11 @@ from surefoot.exceptions import InvalidInputError, WritingError
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+def is_no_room(error: BaseException | None) -> bool:
+    """Whether a device that is full, or fails, was behind an error."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
 def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> Path:
     """Return a path that can be written to; refuse others before any work is done."""
     if path.is_dir():
@@ -40,7 +45,7 @@ def replaced(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if is_no_room(error):
             told = f"{path} cannot be written: {error.strerror}. It is as before."
             raise WritingError(told) from error
         raise InvalidInputError(

@@ -4,7 +4,6 @@ import hashlib
 import json
 import math
 import statistics
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.estimators import load
+from surefoot.estimators.loading import from_parts
 from surefoot.exceptions import ModelFileError
 from surefoot.io import read_archive, write_archive
-from surefoot.io.archive import archive_bytes
+from surefoot.io.archive import archive_bytes, read_archive_bytes
 from surefoot.panels.series import Key, key_order
 
 FITTED, FAILED, BORROWED = "fitted", "failed", "borrowed"
@@ -100,12 +99,9 @@ def model_bytes(model: Any) -> bytes:
     return archive_bytes(*model.parts())
 
 
-def model_from_bytes(data: bytes) -> Any:
-    """Return the model of a file's bytes; the file is checked as ``surefoot.load`` does."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.surefoot"
-        path.write_bytes(data)
-        return load(path)
+def model_from_bytes(data: bytes, name: str = "A model of the table") -> Any:
+    """Return the model of a file's bytes, checked as ``surefoot.load`` does; messages call it so."""
+    return from_parts(name, *read_archive_bytes(data, name))
 
 
 def plain_record(record: SeriesRecord) -> dict[str, Any]:

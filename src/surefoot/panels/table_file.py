@@ -61,7 +61,8 @@ def write_table_file(
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise ModelFileError(f"The table cannot be written to {path}: {error}.") from error
+        reason = error.strerror or error  # the whole text names a file that is no more
+        raise ModelFileError(f"The table cannot be written to {path}: {reason}.") from error
 
 
 def _groups(records: Iterable[SeriesRecord]) -> Iterable[list[SeriesRecord]]:
@@ -86,9 +87,8 @@ def read_table_file(
             columns, seed, pooled = _settings(path, file.schema_arrow.metadata or {})
             rows = file.read().to_pylist()
     except (arrow.ArrowException, OSError) as error:
-        raise ModelFileError(
-            f"{path} must be a table of policies, got a damaged file: {error}."
-        ) from error
+        # What Parquet says about it has several lines and helps nobody.
+        raise ModelFileError(f"{path} must be a table of policies, got a damaged file.") from error
     records = [_record(path, columns, row) for row in rows]
     if pooled is None and any(record.status == BORROWED for record in records):
         raise ModelFileError(f"{path} must hold a pooled policy for series that borrow, got none.")
