@@ -309,6 +309,7 @@ def _repeat(facts: Facts) -> Markup:
     return _section(
         "To repeat it", element("pre", element("code", code)),
         element("h3", "Data"), grid(["what", "checksum"], data),
-        element("h3", "Settings"), grid(["setting", "value"], facts.settings),
+        element("h3", "Settings"),
+        element("div", grid(["setting", "value"], facts.settings), kind="names"),
         element("h3", "Versions"), grid(["package", "version"], facts.versions),
     )  # fmt: skip
