@@ -17,8 +17,9 @@ _TRACEBACK = "SUREFOOT_TRACEBACK"
 # A command that is typed makes thousands of objects as it loads, of which none is garbage: looking for
 # some after every 700 would take a fourteenth of its time.
 COLLECT_AFTER = 100_000
-# scikit-learn imports it for one function that no command calls, and it loads a fifth of all modules.
-LOADED_WHEN_USED = ("scipy.stats",)
+# Imported by scikit-learn and SciPy for functions that no command calls (the first loads a fifth of all
+# modules), or by us for those that few do.
+LOADED_WHEN_USED = ("scipy.stats", "scipy.optimize", "numpy.f2py", "numpy.testing")
 
 
 class LazyFinder:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy import optimize
 
 from surefoot.certificates.squares import Squares, squares_lower, squares_of
 from surefoot.engines.autodiff_forms import FormBatch, trained_parameters
@@ -82,7 +82,7 @@ def _ridge(squares: Squares, rows: FloatArray, target: FloatArray) -> tuple[Floa
     elif excess(ends[1]) <= 0.0:
         penalty = math.inf
     else:
-        penalty = math.exp(float(brentq(excess, *ends, xtol=PENALTY_TOL)))
+        penalty = math.exp(float(optimize.brentq(excess, *ends, xtol=PENALTY_TOL)))
     if math.isinf(penalty):
         return np.zeros(rows.shape[1]), -target
     theta = right.T @ (along * sizes / (sizes**2 + penalty))

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy import optimize
 from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
@@ -236,7 +236,7 @@ class CuttingPlaneRun(PlaneRun):
             (0.0, None),
             *([(None, None)] * n),
         ]
-        found = linprog(
+        found = optimize.linprog(
             objective, A_ub=matrix, b_ub=right / size, bounds=bounds,
             method="highs",
         )  # fmt: skip

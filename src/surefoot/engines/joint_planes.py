@@ -8,7 +8,7 @@ w_l'(Theta'x' + t - y') + v_l - gamma c is linear in the policy and the multipli
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy import optimize
 from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import JointForm, JointPlan, WassersteinForm
@@ -164,7 +164,9 @@ class JointPlaneRun(PlaneRun):
             (0.0, None),
             *([(None, None)] * n),
         ]
-        found = linprog(objective, A_ub=matrix, b_ub=right / size, bounds=bounds, method="highs")
+        found = optimize.linprog(
+            objective, A_ub=matrix, b_ub=right / size, bounds=bounds, method="highs"
+        )
         if found.status != 0:
             return None
         masses = np.maximum(-found.ineqlin.marginals, 0.0) / size

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy import optimize
 from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import Adversary
@@ -193,7 +193,7 @@ class MovedPlaneRun(PlaneRun):
             *[(None, None) if weight > 0.0 else (0.0, 0.0) for weight in form.weights],
         ]
         right = -atoms.levels / unit / size
-        found = linprog(objective, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
+        found = optimize.linprog(objective, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
         if found.status != 0:
             return None
         promised = unit * float(found.fun)
