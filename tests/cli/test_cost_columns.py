@@ -119,6 +119,23 @@ def test_a_cost_that_cannot_be_is_named_by_its_line(folder, tmp_path, capsys):
     assert "The holding cost must be > 0, got 0 in line 6 of" in capsys.readouterr().err
 
 
+def test_a_cost_of_a_new_row_that_cannot_be_is_named_by_its_line(folder, tmp_path, capsys):
+    model, new, out = str(folder / "m.surefoot"), tmp_path / "new.csv", tmp_path / "orders.csv"
+    for cost, message in ((-3.0, "must be > 0, got -3 in line 4 of"), (None, "got a gap in line 4 of")):
+        table = sales(10)
+        table[2, "margin"] = cost
+        table.write_csv(new)
+        assert main(["decide", model, str(new), "-o", str(out)]) == 2
+        assert f"{message} {new}, column 'margin'." in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_a_cost_is_no_outcome(folder, capsys):
+    told = ["evaluate", str(folder / "m.surefoot"), str(folder / "new.csv"), "--outcome", "margin"]
+    assert main(told) == 2
+    assert "--outcome must be a column that the model does not look at" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["explain", "report", "learn"])
 def test_other_commands_refuse_such_models(folder, tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)

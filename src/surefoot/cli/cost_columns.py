@@ -185,10 +185,10 @@ def needed(about: ModelTable) -> tuple[FileColumn, ...]:
     return (*needed_columns(None, about, Path()), *costs)
 
 
-def orders(policy: PreparedPolicy, about: ModelTable, frame: pl.DataFrame) -> FloatArray:
+def orders(policy: PreparedPolicy, about: ModelTable, table: TableFile) -> FloatArray:
     """Return the order for each row at its own costs."""
-    costs = {cost: frame[name].to_numpy() for cost, name in about.cost_columns.items()}
-    return policy.predict(frame.select(column.name for column in about.columns), **costs)
+    costs = _costs_of(table, about.cost_columns)
+    return policy.predict(table.frame.select(column.name for column in about.columns), **costs)
 
 
 def evaluate(
@@ -196,11 +196,15 @@ def evaluate(
     reading: Reading, screen: Screen,
 ) -> None:  # fmt: skip
     """Say what the orders of a model would have cost on rows with known outcomes, each at its costs."""
-    name = about.outcome if outcome is None else outcome
-    table = read_known(data, needed(about), reading, [FileColumn(name, NUMBER, "the outcome")])
+    name, known = about.outcome if outcome is None else outcome, needed(about)
+    if name in [column.name for column in known]:
+        raise InvalidInputError(
+            f"--outcome must be a column that the model does not look at, got {name!r}."
+        )
+    table = read_known(data, known, reading, [FileColumn(name, NUMBER, "the outcome")])
     y, costs = table.outcomes(name), _costs_of(table, about.cost_columns)
     with screen.working("Evaluating ...", table.place):
-        made = np.maximum(orders(policy, about, table.frame), 0.0)  # as decide writes them
+        made = np.maximum(orders(policy, about, table), 0.0)  # as decide writes them
     paid, shares = _row_costs(policy, costs, len(y)), np.full(len(y), 1.0 / len(y))
     hindsight = paid.best_constant(y)
     found: dict[str, Any] = {

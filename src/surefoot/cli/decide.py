@@ -41,7 +41,7 @@ def run(
     for name in keep:
         table.column(name)
     with screen.working("Deciding ...", table.place):
-        orders = decide(table.frame.select(column.name for column in needed))
+        orders = decide(table)
     orders = _usable(np.asarray(orders, dtype=np.float64), whole, screen)
     names = row_names(table, [*series, *keep], outcome)
     frame = _with_orders(table, names, orders, whole)
@@ -65,20 +65,28 @@ def run(
 
 def _policy(
     model: Path,
-) -> tuple[Callable[[pl.DataFrame], FloatArray], Sequence[FileColumn], str | None, Sequence[str]]:
+) -> tuple[Callable[[TableFile], FloatArray], Sequence[FileColumn], str | None, Sequence[str]]:
     """Return what decides, the columns that it needs, the outcome, and columns that name a series."""
     if is_panel(model):
         # Not at the top: most models are one policy, and panels load much.
         panel = importlib.import_module("surefoot.cli.panel")
         policies, needed = panel.load(model)
-        return policies.decide, needed, policies.columns.outcome, policies.columns.by
+        decide = partial(_decided, policies.decide, needed)
+        return decide, needed, policies.columns.outcome, policies.columns.by
     policy, about = load_model(model, by_row=True)
     outcome = about.outcome if about is not None else None
     if about is not None and about.cost_columns:
         # Not at the top: in most models all rows cost the same.
         by_row = importlib.import_module("surefoot.cli.cost_columns")
         return partial(by_row.orders, policy, about), by_row.needed(about), outcome, ()
-    return policy.predict, needed_columns(policy, about, model), outcome, ()
+    needed = needed_columns(policy, about, model)
+    return partial(_decided, policy.predict, needed), needed, outcome, ()
+
+
+def _decided(
+    decide: Callable[[pl.DataFrame], FloatArray], needed: Sequence[FileColumn], table: TableFile
+) -> FloatArray:
+    return decide(table.frame.select(column.name for column in needed))
 
 
 def read_known(
