@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy import optimize
 
 from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import ConvexPiecewiseCost, Cost, Pieces
@@ -228,5 +228,5 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
     low = 0.5 * high if high > SMALLEST_RADIUS else 0.0
     if worst(high) < bound:
         return high
-    found = float(brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
+    found = float(optimize.brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
     return min(found * (1.0 + 2.0 * RADIUS_TOL), high)  # on the safe side of the root

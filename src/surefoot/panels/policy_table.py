@@ -131,7 +131,7 @@ class PolicyTable:
             return self._ready[key]
         record = self._by_key[key]
         if record.model is not None:
-            self._keep(key, model_from_bytes(record.model))
+            self._keep(key, model_from_bytes(record.model, _model_name(key)))
         else:
             self._read_part(record)
         if key not in self._ready:
@@ -144,7 +144,8 @@ class PolicyTable:
         members, models = read_part(self._folder / record.part)
         for member in [one for one in members if one.key != record.key] + [record]:
             if member.digest in models and self._by_key.get(member.key, member).digest == member.digest:
-                self._keep(member.key, model_from_bytes(models[member.digest]))
+                model = model_from_bytes(models[member.digest], _model_name(member.key))
+                self._keep(member.key, model)
 
     def _keep(self, key: Key, model: Any) -> None:
         self._ready[key] = model
@@ -354,6 +355,11 @@ class PolicyTable:
         """Return the table that ``save`` wrote; models are checked when they are first used."""
         columns, records, random_state, pooled = read_table_file(Path(path))
         return cls(columns, records, random_state, pooled=pooled)
+
+
+def _model_name(key: Key) -> str:
+    """Return how messages call the model of a series."""
+    return f"The model of {shown(key)}"
 
 
 def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:
