@@ -267,8 +267,8 @@ CRAFTED = {
     # counts
     **{f"{value!r} {name}": ("plain", put(f"fitted/{name}", value))
        for name in ("columns", "outcomes") for value in (-1, 0, True, "3", 1.5, 10**9, None)},
-    "columns by the million": ("plain", put("fitted/columns", 9_999_999)),
-    "outcomes by the million": ("plain", put("fitted/outcomes", 9_999_999)),
+    "columns by the million": ("plain", put("fitted/columns", 999_999)),
+    "outcomes by the million": ("plain", put("fitted/outcomes", 999_999)),
     **{f"{value!r} steps": ("plain", put("fitted/n_steps", value))
        for value in (-5, "many", 1.5, None, infinite)},
     "a certificate of NaN": ("plain", put("fitted/certificate/upper", nan)),

@@ -173,7 +173,7 @@ class AffineStream(Stream):
         fixed = self._offsets(rows, offsets)
         stream_steps(
             as_compiled(rows), as_compiled(outcomes),
-            np.zeros_like(decided) if fixed is None else as_compiled(fixed), *self.state,
+            np.zeros(decided.shape) if fixed is None else as_compiled(fixed), *self.state,
             self._slopes, self._intercepts, self._steepest, self._bounds, self._geometry, self._rules,
             running, decided,
         )  # fmt: skip

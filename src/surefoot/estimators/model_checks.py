@@ -16,7 +16,8 @@ from surefoot.policies.base import leaves
 from surefoot.problem import Problem
 from surefoot.validation import check_array, check_number
 
-MOST_COUNTED = 10**7
+# No model has more columns, or more outcomes: a row of them is made when a file is read.
+MOST_COUNTED = 10**6
 SAME_RATIO = 1e-9
 _KINDS: dict[str, Any] = {
     "policy": Policy, "ball": AmbiguitySet, "asked_ball": AmbiguitySet, "certificate": Certificate,
@@ -34,8 +35,10 @@ def check_kinds(fitted: dict[str, Any]) -> None:
     for name, least in (("columns", 1), ("outcomes", 1), ("n_steps", 0)):
         value = fitted[name]
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not least <= value < (MOST_COUNTED if least else 2**63):
-            raise ModelFileError(f"The file must hold a whole number of {name}, got {value!r}.")
+        most = MOST_COUNTED if least else 2**63
+        if not whole or not least <= value < most:
+            allowed = f"from {least} to {most - 1:,}"
+            raise ModelFileError(f"The file must hold a number of {name} {allowed}, got {value!r}.")
     certificate = fitted["certificate"]
     for name in ("upper", "lower", "gap"):
         check_number(f"{name} of the certificate", getattr(certificate, name), finite=False)

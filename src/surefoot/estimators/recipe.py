@@ -57,8 +57,8 @@ class Recipe:
         """
         if self.forecaster is None:
             problem = Problem(self.cost, self.policy, nominal, self.ball.at(0.0))
-            if not isinstance(nominal, Empirical):
-                return Question(problem, problem)
+            if not isinstance(nominal, Empirical) or not isinstance(self.ball.radius, str):
+                return Question(problem, problem)  # no radius will be rehearsed
             if when is None:
                 return Question(problem, problem.around(nominal.distinct()))
             order = np.argsort(when, kind="stable")

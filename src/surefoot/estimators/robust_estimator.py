@@ -197,11 +197,11 @@ class RobustEstimator(FittedPolicy):
             if not auto:
                 return float(rule)
             return confident_radius(question.problem, question.parameters, question.rolling)
-        some = question.problem.at_radius(TRIAL_RADIUS if isinstance(rule, str) else rule)
-        solver = default_solver(some) if recipe.solver is None else recipe.solver
-        solver.refuse_unless_fit(some)
         if not isinstance(rule, str):
             return float(rule)
+        some = question.problem.at_radius(TRIAL_RADIUS)
+        solver = default_solver(some) if recipe.solver is None else recipe.solver
+        solver.refuse_unless_fit(some)
         self.radius_path_ = choose_radius(question, solver, seed)
         return self.radius_path_.radius
 

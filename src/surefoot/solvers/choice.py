@@ -43,11 +43,18 @@ def default_solver(problem: Problem) -> Solver:
     quick, cuts = PrimalDual(), CuttingPlanes()
     if isinstance(problem.nominal, RowBatches):
         return quick if quick.why_not(problem) is None else DASGD()
-    if quick.why_not(problem) is None and not any(_interpolates(f) for f in affine_forms(problem)):
+    if quick.why_not(problem) is None and not _interpolated(problem):
         return quick
     if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):
         return cuts
     return quick if quick.why_not(problem) is None else DASGD()
+
+
+def _interpolated(problem: Problem) -> bool:
+    """Whether some product's rows are interpolated; most problems are told apart without their rows."""
+    if getattr(problem.policy, "intercept", False):
+        return False
+    return any(_interpolates(form) for form in affine_forms(problem))
 
 
 def _interpolates(form: AffineForm) -> bool:
