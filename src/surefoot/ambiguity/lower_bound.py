@@ -57,11 +57,9 @@ class Lines(NamedTuple):
 
     def at_mean(self, mean: float) -> tuple[float, float]:
         """Return E[v] and E[w^2] of two lines, from the mean slope alone."""
-        step = (mean - self.slopes[0]) / (self.slopes[1] - self.slopes[0])
-        gain, square = (
-            float(low + step * (high - low)) for low, high in (self.intercepts, self.slopes**2)
-        )
-        return gain, square
+        (low, high), (first, last) = self.slopes.tolist(), self.intercepts.tolist()
+        step = (mean - low) / (high - low)
+        return first + step * (last - first), low * low + step * (high * high - low * low)
 
 
 def line_sets(pieces: Pieces, tangents: int) -> list[Lines]:
@@ -148,7 +146,13 @@ def _nearly_balanced(form: TransportForm, slopes: FloatArray) -> FloatArray:
 def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
     """Return what slopes prove in a free support."""
     price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
-    return free_bound(form, price, paid, lambda lines, share: lines.means(form, slopes, share))
+    mean = float(form.weights @ slopes)
+
+    def means(lines: Lines, share: float) -> tuple[float, float]:
+        straight = len(lines.slopes) == 2  # as in lines.means, with the mean taken once
+        return lines.at_mean(share * mean) if straight else lines.means(form, slopes, share)
+
+    return free_bound(form, price, paid, means)
 
 
 def free_bound(

@@ -11,6 +11,7 @@ import numpy as np
 
 from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
+from surefoot.costs import Pieces
 from surefoot.engines.cutting_planes import CuttingPlaneRun, small_program
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.policies import LinearParameters
@@ -30,9 +31,14 @@ def why_no_dual(form: AffineForm) -> str | None:
         return f"it needs a Wasserstein ball, got {type(form).__name__}"
     if form.boxed:
         return "it needs a free support"
-    if form.pieces.smoothing > 0.0:
+    return why_no_dual_lines(form.pieces)
+
+
+def why_no_dual_lines(pieces: Pieces) -> str | None:
+    """Return why the primal-dual method cannot treat the lines of a cost, or None."""
+    if pieces.smoothing > 0.0:
         return "it needs an unsmoothed cost: set smoothing=0"
-    return None if form.pieces.two else "it needs a cost of two lines that meet at zero"
+    return None if pieces.two else "it needs a cost of two lines that meet at zero"
 
 
 def draw_rows(weights: FloatArray, rng: np.random.Generator, count: int) -> IntArray:

@@ -120,6 +120,8 @@ class RobustEstimator(FittedPolicy):
                 self._take_as_it_is(problem, question.parameters, y)
                 return self
             solver = default_solver(problem) if recipe.solver is None else recipe.solver
+            if recipe.solver is not None:  # it may be the user's own, and ask nothing itself
+                solver.refuse_unless_fit(problem)
             problem = solver.settled(problem)
             solution = solver.solve(problem, seed)
             self._take(problem, y)

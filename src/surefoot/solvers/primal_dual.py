@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, WassersteinForm
+from surefoot.ambiguity import AffineForm, WassersteinBall, WassersteinForm
 from surefoot.certificates.passes import RowPasses, why_no_passes
+from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine import AFFINE_STEPS
-from surefoot.engines.affine_proof import why_no_dual
+from surefoot.engines.affine_proof import why_no_dual, why_no_dual_lines
 from surefoot.engines.engine import Parameters
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.io import register
@@ -95,7 +96,10 @@ class PrimalDual(AffineSolver):
         reason = super().why_not(problem)
         if reason is not None:
             return reason
-        free = problem.ball.support is None
+        free, cost = problem.ball.support is None, problem.cost
+        if free and type(problem.ball) is WassersteinBall and isinstance(cost, ConvexPiecewiseCost):
+            lines = cost.pieces(problem.nominal.n_products)
+            return next((why for one in lines if (why := why_no_dual_lines(one))), None)
         forms = affine_forms(_one_row(problem) if free else problem)
         return next((why for form in forms if (why := why_no_dual(form))), None)
 
