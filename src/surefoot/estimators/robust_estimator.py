@@ -48,7 +48,7 @@ from surefoot.nominals import Empirical, Nominal, RowBatches
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, check_support, column_spread, fitted_problem
 from surefoot.problem.columns import CONSTANT_COLUMN
-from surefoot.solvers import default_solver
+from surefoot.solvers.choice import solver_for
 from surefoot.typing import FloatArray, IntArray
 
 # A radius that all ambiguity sets can have, to see whether a solver fits.
@@ -119,9 +119,7 @@ class RobustEstimator(FittedPolicy):
             if question.parameters is not None:
                 self._take_as_it_is(problem, question.parameters, y)
                 return self
-            solver = default_solver(problem) if recipe.solver is None else recipe.solver
-            if recipe.solver is not None:  # it may be the user's own, and ask nothing itself
-                solver.refuse_unless_fit(problem)
+            solver = solver_for(problem, recipe.solver)
             problem = solver.settled(problem)
             solution = solver.solve(problem, seed)
             self._take(problem, y)
@@ -202,8 +200,7 @@ class RobustEstimator(FittedPolicy):
         if not isinstance(rule, str):
             return float(rule)
         some = question.problem.at_radius(TRIAL_RADIUS)
-        solver = default_solver(some) if recipe.solver is None else recipe.solver
-        solver.refuse_unless_fit(some)
+        solver = solver_for(some, recipe.solver)
         self.radius_path_ = choose_radius(question, solver, seed)
         return self.radius_path_.radius
 
@@ -320,7 +317,9 @@ class RobustEstimator(FittedPolicy):
         problem = Problem(recipe.cost, recipe.policy, nominal, recipe.ball.at(0.0))
         rows = nominal.distinct() if isinstance(nominal, Empirical) else nominal
         radius = self._chosen_radius(recipe, Question(problem, problem.around(rows)), seed)
-        self._take(problem.at_radius(radius), y)
+        problem = problem.at_radius(radius)
+        solver_for(problem, recipe.solver)  # what a fit refuses a stream does, too
+        self._take(problem, y)
         self.n_steps_, self.history_ = 0, ()
         X = check_contexts(self, X, reset=False)
         y = y.reshape(len(y), -1)

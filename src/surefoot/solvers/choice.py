@@ -50,6 +50,13 @@ def default_solver(problem: Problem) -> Solver:
     return quick if quick.why_not(problem) is None else DASGD()
 
 
+def solver_for(problem: Problem, solver: Solver | None = None) -> Solver:
+    """Return the solver that was asked for, or the default one; refuse what it cannot treat."""
+    own = default_solver(problem) if solver is None else solver
+    own.refuse_unless_fit(problem)
+    return own
+
+
 def _interpolated(problem: Problem) -> bool:
     """Whether some product's rows are interpolated; most problems are told apart without their rows."""
     if getattr(problem.policy, "intercept", False):

@@ -19,7 +19,7 @@ from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.problem import Problem
 from surefoot.random import rng_for
 from surefoot.solvers.base import Progress, Solution, Solver, sentence
-from surefoot.solvers.choice import default_solver
+from surefoot.solvers.choice import solver_for
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.validation import check_choice, check_instance, check_integer
@@ -83,7 +83,7 @@ def solve_many(
     lines = _lines(problems, packed=_may_be_packed(solver))
     packing = PrimalDual() if solver is None else solver
     solvers = [
-        packing if pieces is not None else _solver_of(problem, solver)
+        packing if pieces is not None else solver_for(problem, solver)
         for problem, pieces in zip(problems, lines, strict=True)
     ]
     answers: dict[int, Solution] = {}
@@ -146,13 +146,6 @@ def _lines(problems: list[Problem], *, packed: bool) -> list[Pieces | None]:
     lines = plain_lines(problems) if packed else []
     few = sum(pieces is not None for pieces in lines) < FEWEST
     return [None] * len(problems) if few else lines
-
-
-def _solver_of(problem: Problem, solver: Solver | None) -> Solver:
-    """Return the solver of a problem, or refuse it."""
-    own = default_solver(problem) if solver is None else solver
-    own.refuse_unless_fit(problem)
-    return own
 
 
 def _solve_packed(
