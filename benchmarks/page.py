@@ -170,10 +170,8 @@ eager loop, on one thread, in an environment of its own.
 
 
 def before_after_section():
-    rows = read_csv("before_after")
-    for row in rows:
-        for name in ("gap_before", "gap_after"):
-            row[name] = {"nan %": "", "inf %": "none claimed"}.get(row[name], row[name])
+    words, found = {"nan %": "", "inf %": "none claimed"}, read_csv("before_after")
+    rows = [{name: words.get(entry, entry) for name, entry in row.items()} for row in found]
     heads = {
         "work": "", "before_s": "before, s", "after_s": "after, s", "ratio": "after / before",
         "gap_before": "certified gap before", "gap_after": "after",

@@ -45,10 +45,15 @@ class Lines(NamedTuple):
     slopes: FloatArray
     intercepts: FloatArray
 
-    def means(self, form: TransportForm, slopes: FloatArray, share: float) -> tuple[float, float]:
-        """Return E[v] and E[w^2] of the two lines around each of the slopes times a share."""
+    def means(
+        self, form: TransportForm, slopes: FloatArray, mean: float, share: float
+    ) -> tuple[float, float]:
+        """Return E[v] and E[w^2] of the two lines around each of the slopes times a share.
+
+        ``mean`` is that of the slopes.
+        """
         if len(self.slopes) == 2:  # both are straight lines in the slope, so its mean will do
-            return self.at_mean(share * float(form.weights @ slopes))
+            return self.at_mean(share * mean)
         gain, square = (
             float(form.weights @ np.interp(share * slopes, self.slopes, table))
             for table in (self.intercepts, self.slopes**2)
@@ -147,12 +152,7 @@ def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
     """Return what slopes prove in a free support."""
     price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
     mean = float(form.weights @ slopes)
-
-    def means(lines: Lines, share: float) -> tuple[float, float]:
-        straight = len(lines.slopes) == 2  # as in lines.means, with the mean taken once
-        return lines.at_mean(share * mean) if straight else lines.means(form, slopes, share)
-
-    return free_bound(form, price, paid, means)
+    return free_bound(form, price, paid, lambda lines, share: lines.means(form, slopes, mean, share))
 
 
 def free_bound(
@@ -239,13 +239,13 @@ def _best(gain: Callable[[float], float], most: float, sections: int) -> float:
 
 def _boxed_bound(form: TransportForm, slopes: FloatArray, lines: Lines) -> float:
     """Box support: build the plan of moves column by column and keep the share it can pay for."""
-    paid = -float((form.weights * slopes) @ form.outcomes)
+    mean, paid = float(form.weights @ slopes), -float((form.weights * slopes) @ form.outcomes)
 
     def gain(share: float) -> float:
         left = form.budget - _plan_cost(form, share * slopes, lines)
         if left < 0.0:  # reweighting can find a dearer plan for a smaller share
             return -math.inf
-        earned = lines.means(form, slopes, share)[0] + share * paid
+        earned = lines.means(form, slopes, mean, share)[0] + share * paid
         return earned if form.pull == 0.0 else earned + _outcome_gain(form, share * slopes, left, lines)
 
     most = _largest_share(lambda share: _plan_cost(form, share * slopes, lines) <= form.budget)

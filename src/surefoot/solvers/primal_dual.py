@@ -97,6 +97,7 @@ class PrimalDual(AffineSolver):
         if reason is not None:
             return reason
         free, cost = problem.ball.support is None, problem.cost
+        # Without a support, forms of a ball say no more than the lines of the cost, and take longer.
         if free and type(problem.ball) is WassersteinBall and isinstance(cost, ConvexPiecewiseCost):
             lines = cost.pieces(problem.nominal.n_products)
             return next((why for one in lines if (why := why_no_dual_lines(one))), None)
