@@ -135,6 +135,42 @@ def test_without_an_intercept_order_two_pays_with_the_mean_of_the_slopes(make_af
     assert short.lower_bound(u) < 0.99 * gain
 
 
+@settings(derandomize=True, deadline=None)
+@given(
+    order=st.sampled_from([1, 2]),
+    slope=st.floats(-1.0, 0.2),
+    share=st.floats(0.01, 3.0),
+    seed=st.integers(0, 20),
+)
+def test_the_largest_affordable_share_of_the_slopes_is_spent(make_affine, order, slope, share, seed):
+    form = make_affine(seed, intercept=False, backorder=1.0, holding=0.2, order=order)
+    u = np.clip(slope + np.random.default_rng(seed).normal(size=len(form.weights)), -1.0, 0.2)
+    form = form.at_radius(share * form.collapse_radius())
+    mean, price = float(form.weights @ u), float(np.linalg.norm(form.contexts.T @ (form.weights * u)))
+
+    def left(part):  # what the ball has, less what so large a part of the slopes costs
+        square = 1.0 if order == 1 else 0.2 + (0.2 - 1.0) * part * mean
+        return form.radius * math.sqrt(square) - part * price
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if left(middle) >= 0.0 else (low, middle)
+    most = 1.0 if left(1.0) >= 0.0 else low
+    gain = -float((form.weights * u) @ form.outcomes)
+    assert form.lower_bound(u) == pytest.approx(max(most * gain, 0.0), rel=1e-9, abs=1e-12)
+
+
+def test_the_same_radius_is_the_same_form_and_another_keeps_what_rows_decide(make_affine):
+    form = make_affine(1, radius=0.1)
+    assert form.at_radius(form.radius * form.column_unit) is form
+    order, floor = form.constant_order(), form.gap_floor
+    other = form.at_radius(0.7)
+    assert other.constant_order() is order
+    assert other.gap_floor == floor
+    assert other.radius == 0.7 / form.column_unit
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("share", [1e-4, 1e-3])

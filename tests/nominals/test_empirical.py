@@ -105,7 +105,25 @@ def test_rows_come_in_order_and_merging_twice_is_merging_once(case):
     merged = Empirical(*case).distinct()
     rows = np.hstack([merged.outcomes, merged.contexts]).tolist()
     assert rows == sorted(rows)
-    assert_same(merged.distinct(), merged)
+    again = Empirical(merged.contexts, merged.outcomes, merged.masses)
+    assert_same(again.distinct(), merged)
+    assert merged.distinct() is merged
+
+
+@repeatable
+@given(data(), st.randoms(use_true_random=False))
+def test_the_spread_is_that_of_the_columns_whatever_the_order_of_rows(case, random):
+    X, y, weights = case
+    rows = Empirical(X, y, weights)
+    expected = np.sqrt(
+        np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+    )
+    np.testing.assert_allclose(rows.spread, expected, rtol=1e-12, atol=1e-12)
+    order = list(range(len(X)))
+    random.shuffle(order)
+    other = Empirical(X[order], y[order], weights[order])
+    np.testing.assert_array_equal(other.spread, rows.spread)
+    np.testing.assert_array_equal(other.distinct().spread, rows.spread)
 
 
 @repeatable

@@ -10,8 +10,9 @@ from surefoot.ambiguity import Box, WassersteinBall
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical, Gaussian, row_batches
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear
-from surefoot.problem import Problem, affine_forms, column_spread, fitted_problem, sampled_rows
+from surefoot.problem import Problem, affine_forms, fitted_problem, sampled_rows
 from tests.held_rows import HeldRows, demand
 from tests.newsvendors import affine, describe, random_data, repeatable, seeds
 

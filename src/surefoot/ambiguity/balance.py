@@ -61,8 +61,10 @@ def left_out(rows: AffineRows, columns: FloatArray) -> float:
     point. A policy can still tell them apart, by parameters beyond any that make sense: this is the
     gain of the largest that a bound speaks of, zero where no direction is left out.
     """
+    if columns.shape[1] == 0:
+        return 0.0
     matrix = _weighted(rows, columns)
-    if matrix.shape[1] == 0 or _independent(np.linalg.qr(matrix)[1]):
+    if _independent(np.linalg.qr(matrix)[1]):
         return 0.0
     sizes = np.linalg.svd(matrix, compute_uv=False)
     small = sizes[(sizes <= RANK_SHARE * sizes[0]) & (sizes > ROUNDED_SHARE * sizes[0])]

@@ -48,6 +48,8 @@ class AmbiguitySet(ABC):
 
     def at(self, radius: float | str) -> Self:
         """Return the set with another radius."""
+        if type(radius) is type(self.radius) and radius == self.radius:
+            return self
         # Every set is a frozen dataclass; the abstract class itself has no fields to be one.
         return cast(Self, replace(cast(Any, self), radius=radius))
 

@@ -177,7 +177,7 @@ class AffineRows:
         slopes.flags.writeable = False
         return decision, slopes
 
-    @property
+    @cached_property
     def gap_floor(self) -> float:
         """The size below which a gap stops being relative."""
         decision, _ = self.constant_order()

@@ -152,13 +152,16 @@ def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
     """Return what slopes prove in a free support."""
     price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
     mean = float(form.weights @ slopes)
-    return free_bound(form, price, paid, lambda lines, share: lines.means(form, slopes, mean, share))
+    return free_bound(
+        form, price, paid, mean, lambda lines, share: lines.means(form, slopes, mean, share)
+    )
 
 
 def free_bound(
     form: TransportForm,
     price: float,
     paid: float,
+    mean: float,
     means: Callable[[Lines, float], tuple[float, float]],
 ) -> float:
     """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(E w^2).
@@ -167,11 +170,14 @@ def free_bound(
     ----------
     form
         The ball and the cost; its rows are not asked.
-    price, paid
-        ||X'u|| over movable columns, and -E[u y].
+    price, paid, mean
+        ||X'u|| over movable columns, -E[u y] and E[u].
     means
         E[v] and E[w^2] of some lines around a share of the slopes.
     """
+    most = _most_affordable(form, price, mean)
+    if form.pull == 0.0 and _straight(form):
+        return most * paid
     sets = line_sets(form.pieces, TANGENTS)[: None if form.order == 2 else 1]
 
     def gain(share: float) -> float:
@@ -182,14 +188,24 @@ def free_bound(
             return found[0][0] + share * paid + max(left, 0.0) * form.pull
         return share * paid + _best_mixture(form, found, (share * price) ** 2)
 
-    def affordable(share: float) -> bool:
-        if form.order == 1:
-            return share * price <= form.radius * form.pieces.steepest
-        _, square = means(sets[-1], share)
-        return share * price <= form.radius * math.sqrt(max(square, 0.0))
+    return _best(gain, most, SECTIONS)
 
-    most = _largest_share(affordable)
-    return gain(most) if form.pull == 0.0 and _straight(form) else _best(gain, most, SECTIONS)
+
+def _most_affordable(form: TransportForm, price: float, mean: float) -> float:
+    """Return the largest share of slopes with a price and a mean that a free ball pays for.
+
+    It pays most where rows sit on the outermost two lines, which have E[w^2] = b h + (h - b) E[u]; of
+    order 2 the share is then the root of a quadratic.
+    """
+    up, down = form.pieces.up, form.pieces.down
+    flat, tilt = (form.pieces.steepest**2, 0.0) if form.order == 1 else (up * down, (up - down) * mean)
+    if not price > form.radius * math.sqrt(max(0.0, flat + tilt)):
+        return 1.0
+    square = (form.radius / price) ** 2
+    half = 0.5 * square * tilt
+    root = math.sqrt(half**2 + square * flat)
+    # Of two ways to write the root, the one without a difference.
+    return min(half + root if half >= 0.0 else square * flat / (root - half), 1.0)
 
 
 def _straight(form: TransportForm) -> bool:

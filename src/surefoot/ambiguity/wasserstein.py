@@ -26,6 +26,8 @@ RADIUS_RULES = ("auto", "paper", "profile")
 # Of several products under a linear policy: one adversary for all where that is exact and quick, an
 # adversary of its own for each, or one for all.
 ADVERSARIES = ("auto", "each", "joint")
+# What a form has computed and no radius changes.
+KEPT = ("supported", "_constant_order", "gap_floor", "column_sizes", "largest_radius")
 
 
 def _scale(value: Any) -> bool | tuple[float, ...]:
@@ -187,8 +189,12 @@ class WassersteinForm(TransportForm, AffineForm):
 
     def at_radius(self, radius: float) -> Self:
         """Return the form at another radius, in units of the ball."""
-        form = replace(self, radius=radius / self.column_unit)
-        form.__dict__["supported"] = self.supported  # whoever looks for a radius asks many times
+        radius = radius / self.column_unit
+        if radius == self.radius:
+            return self
+        form = replace(self, radius=radius)
+        # Whoever looks for a radius asks many times: what rows and cost alone decide is kept.
+        form.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
         return form
 
     def collapse_radius(self) -> float:

@@ -75,8 +75,8 @@ def certify(
     forms: Sequence[AffineForm | JointForm],
     policies: Sequence[tuple[FloatArray, Any]],
     slopes: Sequence[Any],
-) -> Certificate:
-    """Certify an affine policy, product by product.
+) -> tuple[Certificate, list[float]]:
+    """Return the certificate of an affine policy, and the multiplier of each worst case.
 
     Parameters
     ----------
@@ -87,9 +87,14 @@ def certify(
     slopes
         For each product, slopes for the lower bound, or a plan of the adversary.
     """
-    products = list(zip(forms, policies, slopes, strict=True))
-    upper = sum(form.worst_value(*policy)[0] * form.value_unit for form, policy, _ in products)
-    lower = sum(form.lower_bound(u) * form.value_unit for form, _, u in products)
+    worst = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
+    upper = sum(value * form.value_unit for form, (value, _) in zip(forms, worst, strict=True))
+    lower = sum(form.lower_bound(u) * form.value_unit for form, u in zip(forms, slopes, strict=True))
+    return _certificate(forms, upper, lower), [gamma for _, gamma in worst]
+
+
+def _certificate(forms: Sequence[AffineForm | JointForm], upper: float, lower: float) -> Certificate:
+    """Return what two bounds before the cost that limits make unavoidable say of an affine policy."""
     floor = sum(form.gap_floor * form.value_unit for form in forms)
     kind = "exact" if all(form.tight for form in forms) else "bound"
     if not any(form.limited for form in forms):

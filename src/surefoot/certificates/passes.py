@@ -259,7 +259,7 @@ class RowPasses:
         gradient, paid = gradient / (1.0 + shrink), paid / (1.0 + shrink)
         mean = 0.0 if form.intercept else float(gradient[-1])
         price = float(np.linalg.norm(gradient[:-1][~free[:-1]]))
-        bound = free_bound(form, price, -paid, lambda lines, part: lines.at_mean(part * mean))
+        bound = free_bound(form, price, -paid, mean, lambda lines, part: lines.at_mean(part * mean))
         return max(form.pieces.least, bound)
 
     def _free_moments(

@@ -4,7 +4,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -270,12 +270,12 @@ class Pieces:
             return np.interp(slopes, self.slopes, self.intercepts)
         return self.smoothing * (self.up - slopes) * (self.down + slopes) / (self.up + self.down)
 
-    @property
+    @cached_property
     def kinks(self) -> FloatArray:
         """Where neighbouring lines meet, shape (lines - 1,)."""
         return np.asarray(-np.diff(self.intercepts) / np.diff(self.slopes))
 
-    @property
+    @cached_property
     def least(self) -> float:
         """The smallest cost there is."""
         if self.smoothing > 0.0:

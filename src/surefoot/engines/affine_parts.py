@@ -103,18 +103,18 @@ class Part:
         """Return the best policies with their certificate."""
         forms = tuple(lane.form for lane in self.lanes)
         policies = tuple(lane.policy for lane in self.lanes)
-        certificate = certify(forms, policies, [lane.slopes for lane in self.lanes])
-        return self._answer(forms, policies, certificate)
+        certificate, gammas = certify(forms, policies, [lane.slopes for lane in self.lanes])
+        return self._answer(forms, policies, certificate, gammas)
 
     def _answer(
-        self, forms: tuple[AffineForm, ...], policies: tuple[Policy, ...], certificate: Certificate
+        self,
+        forms: tuple[AffineForm, ...],
+        policies: tuple[Policy, ...],
+        certificate: Certificate,
+        gammas: Sequence[float],
     ) -> Answer:
-        gammas = [
-            form.worst_value(*policy)[1] * multiplier_unit(form)
-            for form, policy in zip(forms, policies, strict=True)
-        ]
-        parameters = user_parameters(forms, policies)
-        return Answer(parameters, np.array(gammas), certificate, self.steps)
+        multipliers = np.array(gammas) * [multiplier_unit(form) for form in forms]
+        return Answer(user_parameters(forms, policies), multipliers, certificate, self.steps)
 
 
 class FreshPart(Part):
@@ -188,7 +188,9 @@ class FreshPart(Part):
             message += f" {unavoidable:.6g} of it no decision within the limits avoids."
         certificate = Certificate(upper, lower, gap, "estimate", message)
         forms = tuple(lane.form for lane in self.lanes)
-        return self._answer(forms, tuple(lane.policy for lane in self.lanes), certificate)
+        policies = tuple(lane.policy for lane in self.lanes)
+        gammas = [lane.form.worst_value(*lane.policy)[1] for lane in self.lanes]
+        return self._answer(forms, policies, certificate, gammas)
 
     def standard_error(self) -> float:
         """Return the standard error of the upper bound, from the spread of what rows add to it."""

@@ -55,18 +55,20 @@ class AffineStream(Stream):
         pieces = cost.pieces(len(state.theta))
         most = max(len(piece.slopes) for piece in pieces)
         # Fewer lines than others have are filled up with the last one, which changes no maximum.
-        self._slopes, self._intercepts = (
+        slopes, intercepts = (
             np.array([[*line, *[line[-1]] * (most - len(line))] for line in lines])
             for lines in ([p.slopes for p in pieces], [p.intercepts for p in pieces])
         )
-        self._steepest = np.array([piece.steepest for piece in pieces])
+        steepest = np.array([piece.steepest for piece in pieces])
         self._bounds = np.array(
             (-np.inf, np.inf) if ball.support is None else ball.support.outcome, dtype=np.float64
         )
-        self._geometry, self._rules = np.zeros(1, GEOMETRY), options.rules()
+        self._geometry = np.zeros(1, GEOMETRY)
         self._geometry["pull"], self._geometry["order"] = 1.0 / ball.outcome_cost, ball.order
         self._geometry["smoothing"], self._geometry["batch"] = pieces[0].smoothing, 1
         self._geometry["intercept"], self._geometry["boxed"] = policy.intercept, self._boxed()
+        # What the kernel is handed beside rows and state.
+        self._given = (slopes, intercepts, steepest, self._bounds, self._geometry, options.rules())
 
     def _boxed(self) -> bool:
         columns, ball = self.state.columns, self.options.ball
@@ -167,15 +169,15 @@ class AffineStream(Stream):
     def _step(
         self, rows: FloatArray, outcomes: FloatArray, offsets: FloatArray | None, *, running: bool
     ) -> FloatArray:
-        limits, decided = self.options.policy.decisions, np.empty(outcomes.shape)
+        limits = self.options.policy.decisions
         if limits is not None:
             outcomes = limits.map_into(outcomes)
         fixed = self._offsets(rows, offsets)
+        decided = np.empty(outcomes.shape)
         stream_steps(
             as_compiled(rows), as_compiled(outcomes),
-            np.zeros(decided.shape) if fixed is None else as_compiled(fixed), *self.state,
-            self._slopes, self._intercepts, self._steepest, self._bounds, self._geometry, self._rules,
-            running, decided,
+            np.zeros(outcomes.shape) if fixed is None else as_compiled(fixed),
+            *self.state, *self._given, running, decided,
         )  # fmt: skip
         return self._limited(decided, fixed)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from surefoot.ambiguity.balance import HALVINGS
 from surefoot.ambiguity.form import FLOOR_SHARE
-from surefoot.ambiguity.lower_bound import GOLDEN, SECTIONS, SHARE_HALVINGS
+from surefoot.ambiguity.lower_bound import GOLDEN, SECTIONS
 from surefoot.certificates.certificate import CROSSED, MET
 from surefoot.costs.quantiles import LEVEL_TOL
 from surefoot.engines.compiling import kernel
@@ -217,11 +217,18 @@ def _square_slope(form, mean):
 
 
 @kernel()
-def _affordable(form, price, mean, share):
-    """Whether a share of the slopes can be paid for."""
+def _most_affordable(form, price, mean):
+    """The largest share of the slopes that can be paid for: of order 2 the root of a quadratic."""
+    flat, tilt = form.up * form.down, (form.up - form.down) * mean
     if form.order == 1:
-        return share * price <= form.radius * max(form.up, form.down)
-    return share * price <= form.radius * math.sqrt(max(_square_slope(form, share * mean), 0.0))
+        flat, tilt = max(form.up, form.down) ** 2, 0.0
+    if not price > form.radius * math.sqrt(max(0.0, flat + tilt)):
+        return 1.0
+    square = (form.radius / price) ** 2
+    half = 0.5 * square * tilt
+    root = math.sqrt(half**2 + square * flat)
+    # Of two ways to write the root, the one without a difference.
+    return min(half + root if half >= 0.0 else square * flat / (root - half), 1.0)
 
 
 @kernel()
@@ -244,18 +251,9 @@ def _free_bound(form, slopes):
     for i in range(len(slopes)):
         mean += form.weights[i] * slopes[i]
         paid -= form.weights[i] * slopes[i] * form.outcomes[i]
-    most = 1.0
-    if not _affordable(form, price, mean, 1.0):
-        low, high = 0.0, 1.0
-        for _ in range(SHARE_HALVINGS):
-            share = 0.5 * (low + high)
-            if _affordable(form, price, mean, share):
-                low = share
-            else:
-                high = share
-        most = low
+    most = _most_affordable(form, price, mean)
     if form.pull == 0.0:
-        return _gain(form, price, paid, mean, most)
+        return most * paid
     return _best_gain(form, price, paid, mean, most)
 
 

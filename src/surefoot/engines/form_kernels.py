@@ -11,7 +11,7 @@ import numpy as np
 from surefoot.ambiguity.lower_bound import SMALL_SHARE
 from surefoot.engines.bound_kernels import PlainForm, constant_order, dot, gap_floor, weighted_sum
 from surefoot.engines.compiling import kernel
-from surefoot.problem.columns import CONSTANT_COLUMN
+from surefoot.nominals.empirical import CONSTANT_COLUMN
 
 
 @kernel()

@@ -13,8 +13,9 @@ from surefoot.engines.step_rules import DecayingRadius, StepRule
 from surefoot.engines.stream_kernels import COLUMN, CUT_SPREADS, RULES, set_ranges
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Policy
-from surefoot.problem import Problem, column_spread
+from surefoot.problem import Problem
 from surefoot.typing import BoolArray, FloatArray
 
 # Learning starts with so many samples; before that, decisions are the best constant one.

@@ -199,11 +199,18 @@ def stream_steps(
     before the row is learned, without offsets and limits.
     """
     size = theta.shape[1]
-    order, scale, scaled = np.zeros(size, np.int64), np.ones(size), np.zeros((1, size))
-    lower, upper, params = np.zeros(size), np.zeros(size), np.zeros(size)
-    unused, zero, one_outcome, norms = np.zeros(size), np.zeros(size), np.zeros(1), np.zeros(1)
-    low_y, high_y = np.full(1, -np.inf), np.full(1, np.inf)
-    slope_sums, visits, draws = np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    # Few arrays: for a single row, asking for memory takes as long as the step.
+    order, scaled, wide = np.zeros(size, np.int64), np.zeros((1, size)), np.zeros((6, size))
+    narrow, whole = np.zeros((5, 1)), np.zeros((2, 1), np.int64)
+    scale, lower, upper, params, unused, zero = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
+    one_outcome, norms, low_y, high_y, slope_sums = (
+        narrow[0],
+        narrow[1],
+        narrow[2],
+        narrow[3],
+        narrow[4],
+    )
+    visits, draws = whole[0], whole[1]
     rule = rules[0]
     window, radius = rule.window, rule.radius
     intercept, boxed = geometry[0].intercept, geometry[0].boxed

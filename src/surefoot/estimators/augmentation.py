@@ -10,8 +10,9 @@ from surefoot.engines.choice import adversary_of
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Select
-from surefoot.problem import Problem, column_spread, sampled_rows
+from surefoot.problem import Problem, sampled_rows
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_integer
 

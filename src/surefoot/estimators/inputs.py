@@ -51,7 +51,7 @@ def fingerprint(X: FloatArray, y: FloatArray) -> str:
     found = hashlib.sha256()
     for values in (X, y.reshape(len(y), -1)):
         found.update(repr(values.shape).encode())
-        found.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+        found.update(np.ascontiguousarray(values, dtype="<f8").data)
     return found.hexdigest()
 
 

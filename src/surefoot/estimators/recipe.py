@@ -56,8 +56,10 @@ class Recipe:
         ``when`` says how late each row was, None where that is not known.
         """
         if self.forecaster is None:
-            problem = Problem(self.cost, self.policy, nominal, self.ball.at(0.0))
-            if not isinstance(nominal, Empirical) or not isinstance(self.ball.radius, str):
+            open_radius = isinstance(self.ball.radius, str)
+            ball = self.ball.at(0.0) if open_radius else self.ball
+            problem = Problem(self.cost, self.policy, nominal, ball)
+            if not isinstance(nominal, Empirical) or not open_radius:
                 return Question(problem, problem)  # no radius will be rehearsed
             if when is None:
                 return Question(problem, problem.around(nominal.distinct()))

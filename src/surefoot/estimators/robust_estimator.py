@@ -45,9 +45,10 @@ from surefoot.exceptions import (
 )
 from surefoot.forecasts import Question, Suspect, confident_radius
 from surefoot.nominals import Empirical, Nominal, RowBatches
+from surefoot.nominals.empirical import CONSTANT_COLUMN
 from surefoot.policies import LinearParameters
-from surefoot.problem import Problem, check_support, column_spread, fitted_problem
-from surefoot.problem.columns import CONSTANT_COLUMN
+from surefoot.problem import Problem, check_support, fitted_problem
+from surefoot.solvers import Solver
 from surefoot.solvers.choice import solver_for
 from surefoot.typing import FloatArray, IntArray
 
@@ -118,17 +119,22 @@ class RobustEstimator(FittedPolicy):
                 )
             if question.parameters is not None:
                 self._take_as_it_is(problem, question.parameters, y)
-                return self
-            solver = solver_for(problem, recipe.solver)
-            problem = solver.settled(problem)
-            solution = solver.solve(problem, seed)
-            self._take(problem, y)
-            self.parameters_ = solution.parameters
-            self._certificate = solution.certificate
-            self.converged_, self.status_ = solution.converged, solution.status
-            self.n_steps_, self.history_ = solution.n_steps, solution.history
-            self._multiplier = self._per_product(solution.multiplier)
+            else:
+                self._solve(problem, recipe.solver, seed, y)
+            self._warn_of_constant_columns(recipe, nominal)
         return self
+
+    def _solve(self, problem: Problem, solver: Solver | None, seed: int, y: FloatArray) -> None:
+        """Solve the problem and take what was found."""
+        own = solver_for(problem, solver)
+        problem = own.settled(problem)
+        solution = own.solve(problem, seed)
+        self._take(problem, y)
+        self.parameters_ = solution.parameters
+        self._certificate = solution.certificate
+        self.converged_, self.status_ = solution.converged, solution.status
+        self.n_steps_, self.history_ = solution.n_steps, solution.history
+        self._multiplier = self._per_product(solution.multiplier)
 
     def _take_as_it_is(self, problem: Problem, parameters: LinearParameters, y: FloatArray) -> None:
         """Take a policy that nothing is left to solve for; its worst case is all that is known."""
@@ -152,9 +158,10 @@ class RobustEstimator(FittedPolicy):
 
     def _name_suspects(self, suspects: tuple[Suspect, ...]) -> None:
         """Remember numbers that look like errors, and warn: they were not followed."""
-        plain = plain_labels(self.n_features_in_, self._names)
-        self.suspects_ = labelled(suspects, plain, self._column_labels())
-        if self.suspects_:
+        self.suspects_ = ()
+        if suspects:
+            plain = plain_labels(self.n_features_in_, self._names)
+            self.suspects_ = labelled(suspects, plain, self._column_labels())
             warn_user(suspects_sentence(self.suspects_), DataWarning)
 
     def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Recipe, Nominal, FloatArray, int]:
@@ -169,7 +176,6 @@ class RobustEstimator(FittedPolicy):
         X, y = check_pairs(self, X, y, reset=True, min_rows=2)
         recipe = given.fitted(X)
         nominal = self._nominal(recipe, X, y, weight)
-        self._warn_of_constant_columns(recipe, nominal)
         self.fingerprint_ = fingerprint(X, y)
         self._given_recipe = given
         return recipe, nominal, y, seed
@@ -261,8 +267,11 @@ class RobustEstimator(FittedPolicy):
         ball = recipe.ball
         if not isinstance(nominal, Empirical) or getattr(ball, "scale", True) is not True:
             return
-        X, weights = nominal.contexts, nominal.weights
-        columns = np.flatnonzero((column_spread(X, weights) == 0.0) & (X != 0.0).any(axis=0))
+        still = np.flatnonzero(nominal.spread == 0.0)
+        if not len(still):
+            return
+        X = nominal.contexts
+        columns = still[(X[:, still] != 0.0).any(axis=0)]
         varied = np.ptp(X[:, columns], axis=0) > 0.0
         if not varied.all():
             warn_user(
@@ -320,6 +329,7 @@ class RobustEstimator(FittedPolicy):
         problem = problem.at_radius(radius)
         solver_for(problem, recipe.solver)  # what a fit refuses a stream does, too
         self._take(problem, y)
+        self._warn_of_constant_columns(recipe, nominal)
         self.n_steps_, self.history_ = 0, ()
         X = check_contexts(self, X, reset=False)
         y = y.reshape(len(y), -1)

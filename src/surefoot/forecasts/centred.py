@@ -78,7 +78,7 @@ class Question(NamedTuple):
     Attributes
     ----------
     problem
-        What is to be solved, at radius zero.
+        What is to be solved, at radius zero if the radius is yet to be chosen.
     rehearsal
         The same around rows of which each may be held out, to choose a radius with.
     corrects

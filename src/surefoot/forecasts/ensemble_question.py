@@ -21,9 +21,10 @@ from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Stack
 from surefoot.nominals import Empirical
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear, LinearParameters, Policy
 from surefoot.policies.features import Select
-from surefoot.problem import Problem, affine_forms, column_spread, form_policies
+from surefoot.problem import Problem, affine_forms, form_policies
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95

@@ -13,6 +13,19 @@ from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
 # Squares and costs of numbers up to this size are still numbers.
 LARGEST = 1e100
+# A column whose spread is this small a share of its size is constant but for rounding.
+CONSTANT_COLUMN = 1e-12
+
+
+def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, zero where it is only rounding."""
+    largest = np.maximum(contexts.max(axis=0), -contexts.min(axis=0))
+    size = np.ldexp(1.0, np.frexp(largest)[1])
+    centred = contexts - weights @ contexts
+    # Divided by a power of two, numbers keep their digits and squares neither overflow nor vanish.
+    centred /= size
+    spread = np.sqrt(np.einsum("i,ij,ij->j", weights, centred, centred))
+    return np.where(spread > CONSTANT_COLUMN, spread * size, 0.0)
 
 
 def _merge_equal_rows(
@@ -50,7 +63,7 @@ def _merge_equal_rows(
     return order[starts], np.add.reduceat(masses[order], starts), place
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Empirical(Nominal):
     """Q puts weight w_i on the past pair (x_i, y_i).
 
@@ -83,6 +96,8 @@ class Empirical(Nominal):
     weighted: bool
     offsets: FloatArray | None
     names: tuple[str, ...] | None
+    _distinct: bool
+    _known: dict[str, FloatArray]
 
     def __init__(
         self,
@@ -95,32 +110,40 @@ class Empirical(Nominal):
     ) -> None:
         columns = getattr(contexts, "columns", None) if names is None else names
         X = context_matrix("X", contexts)
+        y = outcome_matrix("y", outcomes, len(X))
         masses = mass_vector("sample_weight", sample_weight, len(X))
-        arrays = {
-            "contexts": X,
-            "outcomes": outcome_matrix("y", outcomes, len(X)),
-            "weights": masses / masses.sum(),
-            "masses": masses,
-        }
-        if offsets is not None:
-            arrays["offsets"] = outcome_matrix("offsets", offsets, len(X))
-            if arrays["offsets"].shape != arrays["outcomes"].shape:
-                raise InvalidInputError(
-                    f"offsets must be of the shape of y {arrays['outcomes'].shape}, "
-                    f"got {arrays['offsets'].shape}."
-                )
-        for name, key in (("X", "contexts"), ("y", "outcomes")):
-            largest = float(np.abs(arrays[key]).max())
+        fixed = None if offsets is None else outcome_matrix("offsets", offsets, len(X))
+        if fixed is not None and fixed.shape != y.shape:
+            raise InvalidInputError(f"offsets must be of the shape of y {y.shape}, got {fixed.shape}.")
+        for name, values in (("X", X), ("y", y)):
+            largest = float(max(values.max(), -values.min()))
             if not largest < LARGEST:
                 raise InvalidInputError(
                     f"{name} must lie within +-{LARGEST:g}, got {largest:g}: choose other units."
                 )
-        object.__setattr__(self, "offsets", None)
-        for key, array in arrays.items():
-            array.flags.writeable = False  # a checked copy: the user's own array stays theirs
+        names = column_names(columns, X.shape[1])
+        self._hold(X, y, masses, fixed, names, weighted=sample_weight is not None)
+
+    def _hold(
+        self,
+        contexts: FloatArray,
+        outcomes: FloatArray,
+        masses: FloatArray,
+        offsets: FloatArray | None,
+        names: tuple[str, ...] | None,
+        *,
+        weighted: bool,
+    ) -> None:
+        """Keep arrays that were checked, and that nobody else holds."""
+        arrays = {"contexts": contexts, "outcomes": outcomes, "masses": masses, "offsets": offsets}
+        for key, array in (arrays | {"weights": masses / masses.sum()}).items():
+            if array is not None:
+                array.flags.writeable = False  # the user's own array stays theirs
             object.__setattr__(self, key, array)
-        object.__setattr__(self, "weighted", sample_weight is not None)
-        object.__setattr__(self, "names", column_names(columns, X.shape[1]))
+        object.__setattr__(self, "weighted", weighted)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_distinct", False)
+        object.__setattr__(self, "_known", {})
 
     def __repr__(self) -> str:
         """Print sizes, not data."""
@@ -145,32 +168,49 @@ class Empirical(Nominal):
 
     def take(self, rows: IntArray, masses: FloatArray | None = None) -> "Empirical":
         """Return some rows, in the order asked for, with their own masses or with given ones."""
-        masses = self.masses[rows] if masses is None else np.broadcast_to(masses, len(rows))
+        given = self.masses[rows] if masses is None else np.broadcast_to(masses, len(rows))
+        masses = mass_vector("sample_weight", given, len(rows))
         offsets = None if self.offsets is None else self.offsets[rows]
-        return Empirical(
-            self.contexts[rows], self.outcomes[rows], masses, names=self.names, offsets=offsets
-        )
+        some = object.__new__(Empirical)  # its rows were checked when they came
+        some._hold(self.contexts[rows], self.outcomes[rows], masses, offsets, self.names, weighted=True)
+        return some
 
     def distinct(self) -> "Empirical":
         """Return the same distribution with ordered, distinct rows of positive weight.
 
         Rows are ordered by what a policy has to decide about: outcomes, less offsets if there are any.
         """
+        if self._distinct:
+            return self
         rows, masses, _ = self.distinct_rows()
-        return self.take(rows, masses)
+        found = self.take(rows, masses)
+        object.__setattr__(found, "_distinct", True)
+        object.__setattr__(found, "_known", self._known)
+        return found
+
+    @property
+    def spread(self) -> FloatArray:
+        """The standard deviation of each column, zero where it is only rounding.
+
+        Computed once, from the distinct rows, so that the order of rows changes no digit.
+        """
+        if "spread" not in self._known:
+            rows = self.distinct()
+            self._known["spread"] = column_spread(rows.contexts, rows.weights)
+        return self._known["spread"]
 
     def distinct_rows(self) -> tuple[IntArray, FloatArray, IntArray]:
         """Return which rows ``distinct`` keeps, in its order, their masses, and each row's place there.
 
         Rows without weight have the place -1.
         """
-        kept = np.flatnonzero(self.weights > 0)
-        X, y, masses = self.contexts[kept], self.outcomes[kept], self.masses[kept]
-        if self.offsets is None:
-            rows, masses, places = _merge_equal_rows(X, y, masses)
-        else:
-            fixed = self.offsets[kept]
-            rows, masses, places = _merge_equal_rows(np.hstack([X, fixed]), y - fixed, masses)
-        every = np.full(len(self.weights), -1, dtype=np.int64)
+        X, y, masses = self.contexts, self.outcomes, self.masses
+        if self.offsets is not None:
+            X, y = np.hstack([X, self.offsets]), y - self.offsets
+        kept = np.flatnonzero(self.weights > 0.0)
+        if len(kept) == len(masses):
+            return _merge_equal_rows(X, y, masses)
+        rows, merged, places = _merge_equal_rows(X[kept], y[kept], masses[kept])
+        every = np.full(len(masses), -1, dtype=np.int64)
         every[kept] = places
-        return kept[rows], masses, every
+        return kept[rows], merged, every

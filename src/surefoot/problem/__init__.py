@@ -11,7 +11,7 @@ from surefoot.problem.affine_form import (
     with_adversaries,
     with_one_adversary,
 )
-from surefoot.problem.columns import check_support, column_spread, fitted_problem, sampled_rows
+from surefoot.problem.columns import check_support, fitted_problem, sampled_rows
 from surefoot.problem.general_form import GeneralForm, general_form, why_not_general
 from surefoot.problem.problem import Problem
 
@@ -20,7 +20,6 @@ __all__ = [
     "Problem",
     "affine_forms",
     "check_support",
-    "column_spread",
     "fitted_problem",
     "form_policies",
     "general_form",

@@ -12,8 +12,9 @@ from surefoot.ambiguity.joint_rows import why_no_joint_lines
 from surefoot.costs import ConvexPiecewiseCost
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear, LinearParameters
-from surefoot.problem.columns import check_support, column_units
+from surefoot.problem.columns import check_support, spread_units
 from surefoot.problem.problem import Problem
 from surefoot.sets import Box
 from surefoot.typing import FloatArray
@@ -48,6 +49,8 @@ def with_one_adversary(problem: Problem) -> Problem:
     """Return the problem with one adversary for all products, unless it says that each has its own."""
     ball = problem.ball
     if not isinstance(ball, WassersteinBall) or ball.adversary != "auto":
+        return problem
+    if problem.nominal.n_products == 1:  # which faces one in any case
         return problem
     return replace(problem, ball=replace(ball, adversary="joint"))
 
@@ -111,7 +114,9 @@ def affine_forms(problem: Problem, *, merge: bool = True) -> tuple[AffineForm, .
     assert isinstance(given, Empirical)  # or there was a reason
     nominal = given.distinct() if merge else given
     features = policy.transform(nominal.contexts)
-    units = column_units(problem, given.names, features, nominal.weights)
+    plain = merge and policy.features is None
+    spread = nominal.spread if plain else column_spread(features, nominal.weights)
+    units = spread_units(problem, given.names, spread)
     check_support(problem, features, nominal.outcomes)
     outcomes = nominal.outcomes
     if policy.decisions is not None:

@@ -9,14 +9,13 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical, Nominal, RowBatches
+from surefoot.nominals.empirical import CONSTANT_COLUMN, column_spread
 from surefoot.nominals.row_batches import Moments
 from surefoot.policies import Policy
 from surefoot.problem.problem import Problem
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray
 
-# A column whose spread is this small a share of its size is constant but for rounding.
-CONSTANT_COLUMN = 1e-12
 # Rows drawn from a nominal that has no rows of its own: they fix units and judge policies.
 JUDGING_ROWS = 2_000
 
@@ -28,24 +27,6 @@ class ColumnUnits(NamedTuple):
     common: float
     movable: BoolArray
     spread: FloatArray
-
-
-def column_spread(contexts: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each column, zero where it is only rounding."""
-    largest = np.maximum(contexts.max(axis=0), -contexts.min(axis=0))
-    # Divided by a power of two, numbers keep their digits and squares neither overflow nor vanish.
-    size = np.ldexp(1.0, np.frexp(largest)[1])
-    centred = contexts / size
-    centred -= weights @ centred
-    spread = np.sqrt(np.einsum("i,ij,ij->j", weights, centred, centred))
-    return np.where(spread > CONSTANT_COLUMN, spread * size, 0.0)
-
-
-def column_units(
-    problem: Problem, names: tuple[str, ...] | None, features: FloatArray, weights: FloatArray
-) -> ColumnUnits:
-    """Return the units in which columns (features) of some rows are measured, and which may move."""
-    return spread_units(problem, names, column_spread(features, weights))
 
 
 def spread_units(problem: Problem, names: tuple[str, ...] | None, spread: FloatArray) -> ColumnUnits:
@@ -82,10 +63,16 @@ def fitted_problem(problem: Problem) -> Problem:
     else:
         if not isinstance(nominal, Empirical):
             nominal = sampled_rows(nominal)
-        nominal = nominal.distinct()  # as forms have it, so that the order of rows changes no digit
-        features = policy.transform(nominal.contexts)
-        units = column_units(problem, nominal.names, features, nominal.weights)
+        units = spread_units(problem, nominal.names, feature_spread(policy, nominal))
     return replace(problem, ball=problem.ball.fitted(units.scale / units.common, units.movable))
+
+
+def feature_spread(policy: Policy, nominal: Empirical) -> FloatArray:
+    """Return the spread of each column (feature); the order of rows changes no digit of it."""
+    if policy.features is None:
+        return nominal.spread
+    rows = nominal.distinct()
+    return column_spread(policy.transform(rows.contexts), rows.weights)
 
 
 def sampled_rows(nominal: Nominal, seed: int = 0) -> Empirical:

@@ -14,8 +14,9 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.costs import AuxiliaryCost, Cost
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical, Nominal
+from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear, Policy, Units
-from surefoot.problem.columns import check_support, column_units, sampled_rows
+from surefoot.problem.columns import check_support, sampled_rows, spread_units
 from surefoot.problem.problem import Problem
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
@@ -173,7 +174,7 @@ def general_form(problem: Problem, seed: int = 0, units: Units | None = None) ->
     reason = policy.why_not(features.shape[1], decisions)
     if reason is not None:
         raise InvalidInputError(f"{reason}.")
-    columns = column_units(problem, nominal.names, features, weights)
+    columns = spread_units(problem, nominal.names, column_spread(features, weights))
     if units is None:
         units = _units(problem, features, outcomes, weights, columns.spread, fixed > 0)
     check_support(problem, features, outcomes)

@@ -66,7 +66,8 @@ class Problem:
 
     def at_radius(self, radius: float) -> "Problem":
         """Return the problem at another radius."""
-        return replace(self, ball=self.ball.at(radius))
+        ball = self.ball.at(radius)
+        return self if ball is self.ball else replace(self, ball=ball)
 
     def around(self, nominal: Nominal) -> "Problem":
         """Return the problem around another nominal."""

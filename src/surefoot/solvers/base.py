@@ -93,7 +93,7 @@ class Solver(ABC):
         """Return the problem as this solver reads it: "auto" adversaries are those of each product."""
         ball = problem.ball
         auto = isinstance(ball, WassersteinBall) and ball.adversary == "auto"
-        return with_adversaries(problem) if auto else problem
+        return with_adversaries(problem) if auto and problem.nominal.n_products > 1 else problem
 
     def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
         """Solve problems that differ in data, radius and seed alone; one by one unless overridden."""
@@ -186,7 +186,7 @@ def assemble(
     """Certify the answers of all products and say how the run ended."""
     forms = tuple(product.form for product in products)
     policies = tuple(product.policy for product in products)
-    certificate = certify(forms, policies, [product.slopes for product in products])
+    certificate, gammas = certify(forms, policies, [product.slopes for product in products])
     steps = sum(product.steps for product in products)
     converged = bool(certificate.gap <= gap_tol)
     interrupted = any(product.interrupted for product in products)
@@ -195,13 +195,9 @@ def assemble(
     status = sentence(name, steps, share, converged, interrupted=interrupted, advice=advice)
     if warn and not converged:
         warn_user(status, ConvergenceWarning)
-    gammas = [
-        form.worst_value(*policy)[1] * multiplier_unit(form)
-        for form, policy in zip(forms, policies, strict=True)
-    ]
     return Solution(
         parameters=user_parameters(forms, policies),
-        multiplier=np.array(gammas),
+        multiplier=np.array(gammas) * [multiplier_unit(form) for form in forms],
         certificate=certificate,
         converged=converged,
         status=status,

@@ -11,7 +11,7 @@ from surefoot.estimators.preparation.blocks import Levels, Numbers
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.io import register
-from surefoot.problem.columns import CONSTANT_COLUMN, column_spread
+from surefoot.nominals.empirical import CONSTANT_COLUMN, column_spread
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_choice, check_instance, check_integer, check_number
 
