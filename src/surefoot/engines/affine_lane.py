@@ -12,6 +12,7 @@ from surefoot.engines.affine_kernels import GEOMETRY, NUMBERS, affine_steps
 from surefoot.engines.affine_proof import (
     Proof,
     provable,
+    why_no_dual,
 )
 from surefoot.engines.arrangement import Arrangement
 from surefoot.engines.canonical import lopsided
@@ -25,9 +26,10 @@ TARGET_SHARE = 0.5
 # first share of the distance that the last block went. A block that gained less than the last share of
 # the gap went the wrong way: the next begins with the second, and with its powers if that is in vain.
 RESTART_LOOKS, SHORTER, LONGER, LEAST_GAIN = 3, 0.1, 3.0, 0.2
-# Where a run's own slopes prove too little after so many looks, so many rounds of another run at each
-# further look prove more, up to this share of the tolerance.
-OWN_LOOKS, PROOF_ROUNDS, PROOF_SHARE = 3, 25, 0.1
+# Where a run's own slopes prove too little after so many looks (more where the proof solves programs,
+# which take longer than a look), so many rounds of another run at each further look prove more, up to
+# this share of the tolerance.
+OWN_LOOKS, LOOKS_BEFORE_PROGRAMS, PROOF_ROUNDS, PROOF_SHARE = 3, 4, 25, 0.1
 Policy = tuple[FloatArray, float]
 
 
@@ -101,7 +103,8 @@ class Lane:
         # Slopes of order 1 in a box prove little and take hundreds of sorts: another run does better.
         slow = isinstance(form, WassersteinForm) and form.boxed and form.order == 1
         proved = slow and rotate and not options.rough and provable(form)
-        self.own_looks = 0 if proved else OWN_LOOKS
+        programs = why_no_dual(form) is not None
+        self.own_looks = 0 if proved else LOOKS_BEFORE_PROGRAMS if programs else OWN_LOOKS
 
     @cached_property
     def rows(self) -> FloatArray:

@@ -52,6 +52,7 @@ class AffineStream(Stream):
         cost, policy, ball = options.cost, options.policy, options.ball
         assert isinstance(cost, ConvexPiecewiseCost)  # or another engine would follow
         assert isinstance(policy, Linear)
+        self._linear = policy
         pieces = cost.pieces(len(state.theta))
         most = max(len(piece.slopes) for piece in pieces)
         # Fewer lines than others have are filled up with the last one, which changes no maximum.
@@ -63,7 +64,7 @@ class AffineStream(Stream):
         self._bounds = np.array(
             (-np.inf, np.inf) if ball.support is None else ball.support.outcome, dtype=np.float64
         )
-        self._geometry = np.zeros(1, GEOMETRY)
+        self._geometry, self._no_offsets = np.zeros(1, GEOMETRY), np.zeros((0, len(state.theta)))
         self._geometry["pull"], self._geometry["order"] = 1.0 / ball.outcome_cost, ball.order
         self._geometry["smoothing"], self._geometry["batch"] = pieces[0].smoothing, 1
         self._geometry["intercept"], self._geometry["boxed"] = policy.intercept, self._boxed()
@@ -176,17 +177,15 @@ class AffineStream(Stream):
         decided = np.empty(outcomes.shape)
         stream_steps(
             as_compiled(rows), as_compiled(outcomes),
-            np.zeros(outcomes.shape) if fixed is None else as_compiled(fixed),
+            self._no_offsets if fixed is None else as_compiled(fixed),
             *self.state, *self._given, running, decided,
         )  # fmt: skip
-        return self._limited(decided, fixed)
+        return decided if fixed is None and limits is None else self._limited(decided, fixed)
 
     def _offsets(self, rows: FloatArray, offsets: FloatArray | None) -> FloatArray | None:
-        policy = self.options.policy
-        assert isinstance(policy, Linear)
-        if offsets is not None or policy.offset is None:
+        if offsets is not None or self._linear.offset is None:
             return offsets
-        return policy.offsets(self.known(rows))
+        return self._linear.offsets(self.known(rows))
 
     def known(self, rows: FloatArray) -> FloatArray:
         """Return rows as they are taken: without gaps, and with far values as the nearest seen."""

@@ -87,7 +87,8 @@ def _take_in(row, columns, theta, average, numbers, window, with_intercept, scal
         if np.isnan(row[j]) or column.count >= SETTLED_ROWS:
             continue
         value = _known(row[j], column)
-        before = _spread(column)
+        cut = value != row[j]
+        before = _spread(column) if cut else 0.0
         column.count += 1.0
         if window > 0.0 and column.count > window:
             # The sum of a fit over more rows than the window is cut to what the window would hold.
@@ -104,14 +105,14 @@ def _take_in(row, columns, theta, average, numbers, window, with_intercept, scal
                 numbers[p].intercept += theta[p, j] * shift
                 numbers[p].start += theta[p, j] * shift
                 numbers[p].mean_intercept += average[p, j] * shift
-            if value != row[j] and before > 0.0 and with_intercept:
+            if before > 0.0 and with_intercept:
                 # What was learned within a narrow range says nothing of the wider one.
                 share = min(1.0, before / _spread(column))
                 theta[p, j] *= share
                 average[p, j] *= share
                 if not scaled_columns:
                     numbers[p].travelled *= share
-        if value != row[j]:
+        if cut:
             column.cut += 1.0
         _set_range(column)
 
@@ -195,21 +196,15 @@ def stream_steps(
 
     Missing entries of ``rows`` are NaN. ``clock[0]`` counts rows; ``running`` says whether rows enter
     the scale. Outcomes and offsets have shape (rows, products), theta and average (products, columns),
-    slopes and intercepts (products, lines). ``decided`` (rows, products) gets the decision for each row
-    before the row is learned, without offsets and limits.
+    slopes and intercepts (products, lines); offsets of no row at all are zeros. ``decided`` (rows,
+    products) gets the decision for each row before the row is learned, without offsets and limits.
     """
     size = theta.shape[1]
     # Few arrays: for a single row, asking for memory takes as long as the step.
     order, scaled, wide = np.zeros(size, np.int64), np.zeros((1, size)), np.zeros((6, size))
-    narrow, whole = np.zeros((5, 1)), np.zeros((2, 1), np.int64)
+    ones, whole = np.zeros((5, 1)), np.zeros((2, 1), np.int64)
     scale, lower, upper, params, unused, zero = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
-    one_outcome, norms, low_y, high_y, slope_sums = (
-        narrow[0],
-        narrow[1],
-        narrow[2],
-        narrow[3],
-        narrow[4],
-    )
+    one_outcome, norms, low_y, high_y, slope_sums = ones[0], ones[1], ones[2], ones[3], ones[4]
     visits, draws = whole[0], whole[1]
     rule = rules[0]
     window, radius = rule.window, rule.radius
@@ -239,8 +234,9 @@ def stream_steps(
             _set_step(own, rule, time)
             for k in range(size):
                 params[k] = theta[p, order[k]] * scale[k]
-            one_outcome[0] = outcomes[i, p] - offsets[i, p]
-            low_y[0], high_y[0] = outcome_bounds[0] - offsets[i, p], outcome_bounds[1] - offsets[i, p]
+            offset = offsets[i, p] if len(offsets) else 0.0
+            one_outcome[0] = outcomes[i, p] - offset
+            low_y[0], high_y[0] = outcome_bounds[0] - offset, outcome_bounds[1] - offset
             geometry[0].steepest = steepest[p]
             affine_steps(
                 scaled, one_outcome, low_y, high_y, norms, draws, slopes[p], intercepts[p],

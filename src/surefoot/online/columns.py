@@ -147,10 +147,10 @@ class Columns:
 def _quick_row(x: Mapping[str, Any]) -> FloatArray | None:
     """Return the values as a row if all are ordinary numbers; None leaves the rest to ``row``."""
     try:
-        # Floats first: NumPy's own small numbers would overflow in a sum and in a comparison.
+        # Floats first: NumPy's own small numbers would overflow in a comparison.
         row = array("d", x.values())
-        # A sum is not finite if an entry is not; the extremes then bound what squares can reach.
-        if math.isfinite(sum(row)) and min(row) > -LARGEST and max(row) < LARGEST:
+        # Not below the largest if an entry is not, nor if one is NaN; and it does not overflow.
+        if math.hypot(*row) < LARGEST:
             return np.frombuffer(row)
     except (TypeError, ValueError, OverflowError):
         return None

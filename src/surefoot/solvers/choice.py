@@ -36,18 +36,21 @@ def default_solver(problem: Problem) -> Solver:
     ...  for ball in (free, boxed)]
     ['PrimalDual', 'CuttingPlanes']
     """
-    if SmoothedNewton().why_not(problem) is None:
-        return SmoothedNewton()
-    if why_not_joint(problem) is None:
-        return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
-    quick, cuts = PrimalDual(), CuttingPlanes()
+    if problem.nominal.n_products > 1:
+        if SmoothedNewton().why_not(problem) is None:
+            return SmoothedNewton()
+        if why_not_joint(problem) is None:
+            return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
+    quick = PrimalDual()
+    dual = quick.why_not(problem) is None
     if isinstance(problem.nominal, RowBatches):
-        return quick if quick.why_not(problem) is None else DASGD()
-    if quick.why_not(problem) is None and not _interpolated(problem):
+        return quick if dual else DASGD()
+    if dual and not _interpolated(problem):
         return quick
+    cuts = CuttingPlanes()
     if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):
         return cuts
-    return quick if quick.why_not(problem) is None else DASGD()
+    return quick if dual else DASGD()
 
 
 def solver_for(problem: Problem, solver: Solver | None = None) -> Solver:
