@@ -106,7 +106,7 @@ def test_a_gross_context_is_named_and_does_no_harm():
     ratios = []
     for row in (7, 21, 35, 49):
         lost = RobustNewsvendor(1.0, 0.2).fit(np.delete(X, row, 0), np.delete(y, row)).cost(fresh, more)
-        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        frame = pd.DataFrame(X.copy(), columns=["a", "b", "c"])  # older versions would write into X
         frame.loc[row, "b"] = 500.0
         with pytest.warns(DataWarning, match=rf"row {row}, 'b': 500"):
             model = RobustNewsvendor(1.0, 0.2).fit(frame, y)

@@ -16,6 +16,7 @@ from surefoot.forecasts.extrapolation import (
     like_outcomes,
     linear_trend,
 )
+from surefoot.forecasts.forecaster import Bases, Forecaster
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import REACH
 from surefoot.random import rng_for
@@ -90,6 +91,17 @@ class TestLikeOutcomes:
 
 
 class TestTrend:
+    def test_what_others_have_learned_is_not_learned_again(self, monkeypatch):
+        X, y = growing(40)
+        rows, bases, linear = Rows.of(X, y, None), Bases(), Forecaster(smooth=False, trees=False)
+        alone = linear_trend(rows, COST, 0)
+        linear.fit_rows(rows, COST, 0, bases)
+        linear.fit_rows(rows.telling(np.log(y)), COST, 0, bases)
+        monkeypatch.setattr(Forecaster, "_likely", None)
+        shared = linear_trend(rows, COST, 0, bases)
+        np.testing.assert_array_equal(shared.coefficients, alone.coefficients)
+        np.testing.assert_array_equal(shared.line(X), alone.line(X))
+
     def test_units_of_outcomes_and_columns_carry_over(self):
         X, y = growing(40)
         one = linear_trend(Rows.of(X, y, None), COST, 0)

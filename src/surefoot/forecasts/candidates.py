@@ -103,10 +103,15 @@ def honest_decisions(
     )
 
 
-def candidates(rows: Rows, pieces: Pieces, seed: int, *, constant: bool) -> list[Candidate]:
-    """Learn every member that the rows allow; ``constant`` adds the constant decision."""
+def candidates(
+    rows: Rows, pieces: Pieces, seed: int, *, constant: bool, bases: Bases | None = None
+) -> list[Candidate]:
+    """Learn every member that the rows allow; ``constant`` adds the constant decision.
+
+    ``bases`` is what was decomposed, or is to be known to others.
+    """
     y, n = rows.outcomes, len(rows.outcomes)
-    bases = Bases()
+    bases = Bases() if bases is None else bases
 
     def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
         return Forecaster(trees=trees).fit_rows(rows.telling(outcomes), pieces, seed, bases)

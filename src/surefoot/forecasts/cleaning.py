@@ -32,6 +32,7 @@ MOST_SIGNS = 0.06
 LEAST_ROWS = 8
 # Ridge strengths of the quick forecast that outcomes are judged by.
 QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0])
+SCALE_LEVELS = np.array([0.1, 0.25, 0.75, 0.9])
 QUARTILES, TENTHS = 1.349, 2.563  # width of the middle half and four fifths of a standard normal
 
 
@@ -66,7 +67,13 @@ def robust_scale(values: FloatArray) -> FloatArray:
     >>> robust_scale(np.append(np.arange(100.0), 1e9)[:, None]).round()
     array([37.])
     """
-    q = np.quantile(values, [0.1, 0.25, 0.75, 0.9], axis=0)
+    places = (len(values) - 1) * SCALE_LEVELS
+    below = places.astype(np.int64)
+    above = np.minimum(below + 1, len(values) - 1)
+    # As np.quantile has it, which takes ten times as long around a hundred numbers.
+    ordered = np.partition(values, np.concatenate([below, above]), axis=0)
+    low, high, share = ordered[below], ordered[above], (places - below)[:, None]
+    q = np.where(share < 0.5, low + share * (high - low), high - (1.0 - share) * (high - low))
     return np.asarray(np.maximum((q[2] - q[1]) / QUARTILES, (q[3] - q[0]) / TENTHS))
 
 

@@ -27,6 +27,7 @@ from surefoot.forecasts.candidates import (
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
 from surefoot.forecasts.extrapolation import linear_trend
+from surefoot.forecasts.forecaster import Bases
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
@@ -110,7 +111,8 @@ class Ensemble:
         rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
-        found = candidates(rows, pieces, seed, constant=self.protect > 0.0)
+        bases = Bases()
+        found = candidates(rows, pieces, seed, constant=self.protect > 0.0, bases=bases)
         members = [one.member(one.constant(rows, rows.masses, pieces)) for one in found]
         parts = fold_masses(rows, seed)
         honest = np.clip(honest_decisions(found, rows, parts, pieces), *bounds)[None]
@@ -123,7 +125,7 @@ class Ensemble:
 
         weights = weighed(rows.masses)
         # A trend that follows contexts is what protection is against.
-        trend = linear_trend(rows, pieces, seed) if self.protect == 0.0 else None
+        trend = linear_trend(rows, pieces, seed, bases) if self.protect == 0.0 else None
         stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)

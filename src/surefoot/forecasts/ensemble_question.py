@@ -17,6 +17,7 @@ from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.confidence import cost_bound_of_rows
 from surefoot.forecasts.drift import drift
 from surefoot.forecasts.ensemble import Ensemble
+from surefoot.forecasts.forecaster import one_thread
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Stack
@@ -100,10 +101,13 @@ def _learn(
     order, masses, places = rows.distinct_rows()
     distinct = rows.take(order, masses)
     products = cost.pieces(rows.n_products)
-    made = [
-        ensemble.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen)
-        for j, pieces in enumerate(products)
-    ]
+    with one_thread():
+        made = [
+            ensemble.fit(
+                distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen
+            )
+            for j, pieces in enumerate(products)
+        ]
     decided = np.full(distinct.outcomes.shape, np.nan)
     for j, one in enumerate(made):
         decided[one.kept, j] = one.decisions

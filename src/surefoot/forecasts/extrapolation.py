@@ -16,7 +16,7 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.forecasts.cleaning import robust_scale
-from surefoot.forecasts.forecaster import Forecaster
+from surefoot.forecasts.forecaster import Bases, Forecaster
 from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
 from surefoot.io import register
@@ -78,7 +78,7 @@ class Trend:
         return np.asarray(decided + share * (self.line(inside) - decided) + change)
 
 
-def linear_trend(rows: Rows, pieces: Pieces, seed: int) -> Trend | None:
+def linear_trend(rows: Rows, pieces: Pieces, seed: int, bases: Bases | None = None) -> Trend | None:
     """Learn linear forecasts from parts of the rows; None where rows are too few or say nothing.
 
     Parameters
@@ -89,16 +89,19 @@ def linear_trend(rows: Rows, pieces: Pieces, seed: int) -> Trend | None:
         The cost.
     seed
         Of halves and, with many rows, of the sample.
+    bases
+        What others have learned from these rows.
     """
     if len(rows.outcomes) < LEAST_ROWS or rows.trivial:
         return None
     rng = rng_for(seed, "extrapolation")
     if len(rows.outcomes) > MOST_ROWS:
         rows = _part(rows, np.sort(rng.choice(len(rows.outcomes), MOST_ROWS, replace=False)))
+        bases = None
     linear = Forecaster(smooth=False, trees=False)
 
     n = len(rows.outcomes)
-    whole = linear.fit_rows(rows, pieces, seed)
+    whole = linear.fit_rows(rows, pieces, seed, bases)
     order = np.argsort(rows.outcomes - whole.errors, kind="stable")
     left_out = round(TAIL * n)
     parts = [order[left_out:], order[: n - left_out]]
@@ -120,20 +123,20 @@ def like_outcomes(rows: Rows) -> BoolArray:
     >>> like_outcomes(Rows.of(np.column_stack([past, -np.array(past), flag]), y, None))
     array([ True, False, False])
     """
-    kept = np.flatnonzero(rows.varies)
-    y = rows.outcomes - rows.average
+    y, scaled = rows.outcomes - rows.average, rows.scaled
     order = np.argsort(y, kind="stable")
     masses, wanted = rows.masses[order], y[order]
     levels = np.cumsum(masses) - 0.5 * masses
     size = np.sqrt(masses @ wanted**2)
+    places = np.argsort(scaled, axis=0, kind="stable")
+    below = np.cumsum(rows.masses[places], axis=0).T
+    ranks = np.array([column.searchsorted(levels) for column in below], dtype=np.int64)
+    ranks = np.minimum(ranks.reshape(below.shape).T, len(y) - 1)
+    quantiles = np.take_along_axis(scaled, np.take_along_axis(places, ranks, axis=0), axis=0)
+    quantiles = quantiles - masses @ quantiles / masses.sum()
+    likeness = (masses * wanted) @ quantiles / (size * np.sqrt(masses @ quantiles**2))
     like = np.zeros(rows.contexts.shape[1], dtype=bool)
-    for j, column in zip(kept, rows.scaled.T, strict=True):
-        places = np.argsort(column, kind="stable")
-        below = np.cumsum(rows.masses[places])
-        quantiles = column[places[np.minimum(np.searchsorted(below, levels), len(y) - 1)]]
-        quantiles = quantiles - masses @ quantiles / masses.sum()
-        likeness = masses @ (quantiles * wanted) / (size * np.sqrt(masses @ quantiles**2))
-        like[j] = likeness >= LEAST_LIKENESS and rows.masses @ (column * y) >= 0.0
+    like[rows.varies] = (likeness >= LEAST_LIKENESS) & ((rows.masses * y) @ scaled >= 0.0)
     return like
 
 

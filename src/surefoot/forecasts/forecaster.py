@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -141,36 +141,13 @@ class Forecaster:
         bases
             What an earlier call on the same contexts and masses has decomposed already.
         """
-        return self.fit_rows(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
+        with one_thread():
+            return self.fit_rows(Rows.of(contexts, outcomes, masses), pieces, seed, bases)
 
     def fit_rows(
         self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None" = None
     ) -> HonestForecast:
-        """Learn from rows as ``fit`` does."""
-        # Matrices are a few hundred wide: on a busy machine two threads waited for each other many
-        # times as long as one would work.
-        with _threads().limit(limits=1, user_api="blas"):
-            return self._fit(rows, pieces, seed, bases)
-
-    def coefficients(self, rows: Rows) -> FloatArray:
-        """Return the coefficients of the linear model alone, shape (columns,)."""
-        n, columns = rows.contexts.shape
-        if rows.constant or rows.count < 3:
-            return np.zeros(columns)
-        with _threads().limit(limits=1, user_api="blas"):
-            if n <= columns:  # the other Gram matrix is smaller
-                return np.zeros(columns) if rows.trivial else self._likely(rows, Bases())[0]
-            shared = SHARED if self.common else SHARED[:1]
-            limits = CONSTANT_COLUMN, RANK_TOL, LEAST_LOG_PROBABILITY, LEVELS_LOOKED_AT
-            contexts, outcomes = (np.ascontiguousarray(part) for part in (rows.contexts, rows.outcomes))
-            return np.asarray(
-                average_coefficients(
-                    contexts, outcomes, rows.masses, rows.count, (SPREADS, shared), limits
-                )
-            )
-
-    def _fit(self, rows: Rows, pieces: Pieces, seed: int, bases: "Bases | None") -> HonestForecast:
-        n = len(rows.outcomes)
+        """Learn from rows as ``fit`` does, on as many threads as there are."""
         if rows.trivial or rows.count < 3:
             return _constant(rows)
         bases = Bases() if bases is None else bases
@@ -181,18 +158,37 @@ class Forecaster:
         share = 1.0 / (1.0 + float(np.exp(np.clip(smooth.evidence - linear.evidence, -700, 700))))
         parts = [(share, linear), (1.0 - share, smooth)]
         joining, forest = TREE_WEIGHT * min(1.0, 2.0 * (1.0 - share)), None
-        if self.trees and n >= ROWS_FOR_TREES and joining >= LEAST_TREE_WEIGHT:
+        if self.trees and len(rows.outcomes) >= ROWS_FOR_TREES and joining >= LEAST_TREE_WEIGHT:
             parts = [((1.0 - joining) * weight, part) for weight, part in parts]
             trees = _trees(rows, seed)
             parts, forest = [*parts, (joining, trees)], trees.forest
         errors = np.asarray(sum(weight * part.errors for weight, part in parts))
         return HonestForecast(_mixed(rows, parts), errors, share, rows.units, forest)
 
+    def coefficients(self, rows: Rows) -> FloatArray:
+        """Return the coefficients of the linear model alone, shape (columns,)."""
+        n, columns = rows.contexts.shape
+        if rows.constant or rows.count < 3:
+            return np.zeros(columns)
+        if n <= columns:  # the other Gram matrix is smaller
+            return np.zeros(columns) if rows.trivial else self._likely(rows, Bases())[0]
+        shared = SHARED if self.common else SHARED[:1]
+        limits = CONSTANT_COLUMN, RANK_TOL, LEAST_LOG_PROBABILITY, LEVELS_LOOKED_AT
+        contexts, outcomes = (np.ascontiguousarray(part) for part in (rows.contexts, rows.outcomes))
+        return np.asarray(
+            average_coefficients(contexts, outcomes, rows.masses, rows.count, (SPREADS, shared), limits)
+        )
+
     def _linear(self, rows: Rows, bases: "Bases") -> _Part:
         """Average the linear models by their probability."""
+        known = bases.linear_parts.get((self.common, id(rows.outcomes)))
+        if known is not None:
+            return known[1]
         theta, paths, evidence = self._likely(rows, bases)
         forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
-        return _Part(forecast, paths.by_evidence() @ paths.errors, evidence)
+        part = _Part(forecast, paths.by_evidence() @ paths.errors, evidence)
+        bases.linear_parts[self.common, id(rows.outcomes)] = rows.outcomes, part
+        return part
 
     def _likely(self, rows: Rows, bases: "Bases") -> tuple[FloatArray, Paths, float]:
         """Return coefficients, the linear models that are likely, and the evidence of all."""
@@ -214,6 +210,15 @@ def _constant(rows: Rows) -> HonestForecast:
     errors = rows.outcomes - rows.average
     forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
     return HonestForecast(forecast, errors, 1.0, rows.units)
+
+
+def one_thread() -> Any:
+    """Return a context in which linear algebra uses one thread.
+
+    Matrices are a few hundred wide: on a busy machine two threads waited for each other many times as
+    long as one would work.
+    """
+    return _threads().limit(limits=1, user_api="blas")
 
 
 @cache
@@ -252,9 +257,13 @@ class _Kernel(NamedTuple):
 
 
 class Bases:
-    """What forecasts of several outcomes on the same contexts and masses share."""
+    """What forecasts of several outcomes on the same contexts and masses share.
+
+    Linear forecasts are kept with their outcomes: several ask for the same one.
+    """
 
     def __init__(self) -> None:
+        self.linear_parts: dict[tuple[bool, int], tuple[FloatArray, _Part]] = {}
         self._linear: Spectrum | None = None
         self._kernel: _Kernel | None = None
 
