@@ -254,11 +254,12 @@ def walk(contexts, feature, threshold, below, above, roots):
 
 
 @kernel()
-def leaf_samples(leaves, seen, outcomes, order, nodes, count):
-    """Return outcomes that stand for each leaf, shape (leaves, count), and the place of each node.
+def leaf_samples(leaves, seen, told, order, nodes, count):
+    """Return whole numbers that stand for each leaf, shape (leaves, count), and the place of each node.
 
     Of the rows that a tree was grown from the first of each leaf, in the order given, stand for it;
-    again from the first where a leaf has fewer. Nodes that are no leaves have place 0.
+    again from the first where a leaf has fewer; ``told`` is the number of each row. Nodes that are no
+    leaves have place 0.
     """
     n, trees = leaves.shape
     size, place = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
@@ -270,13 +271,13 @@ def leaf_samples(leaves, seen, outcomes, order, nodes, count):
         if size[node] > 0:
             place[node] = found
             found += 1
-    samples = np.empty((found, count))
+    samples = np.empty((found, count), dtype=np.int64)
     size[:] = 0
     for i in order:
         for tree in range(trees):
             node = leaves[i, tree]
             if seen[i, tree] and size[node] < count:
-                samples[place[node], size[node]] = outcomes[i]
+                samples[place[node], size[node]] = told[i]
                 size[node] += 1
     for node in range(nodes):
         for k in range(size[node], count if size[node] > 0 else 0):
@@ -311,12 +312,12 @@ def _smallest(values, count, place):
 
 @kernel()
 def unseen_quantiles(samples, places, seen, quantile):
-    """Return of each row the quantile over the trees that never saw it; infinite where all did.
+    """Return of each row the quantile over the trees that never saw it; -1 where all did.
 
     Parameters
     ----------
     samples
-        Outcomes that stand for each leaf.
+        Whole numbers, from 0 on, that stand for each leaf.
     places
         Of each row and tree, the leaf's place in ``samples``.
     seen
@@ -325,7 +326,7 @@ def unseen_quantiles(samples, places, seen, quantile):
         Its level.
     """
     (n, trees), each = places.shape, samples.shape[1]
-    decided, values = np.full(n, np.inf), np.empty(trees * each)
+    decided, values = np.full(n, -1), np.empty(trees * each, dtype=np.int64)
     for i in range(n):
         count = 0
         for tree in range(trees):

@@ -18,11 +18,17 @@ def leaf_quantiles(
 ) -> tuple[LeafQuantile, FloatArray]:
     """Return the member, and for each row what the trees that never saw it decide."""
     order = rng_for(seed, "leaves").permutation(len(rows.outcomes))
+    rising = np.argsort(rows.outcomes, kind="stable")
+    places, outcomes = np.empty(len(rising), dtype=np.int64), rows.outcomes[rising]
+    places[rising] = np.arange(len(rising))
     samples, leaf = leaf_samples(
-        forest.leaves, forest.seen, rows.outcomes, order, len(forest.trees.value), PER_LEAF
+        forest.leaves, forest.seen, places, order, len(forest.trees.value), PER_LEAF
     )
-    member = LeafQuantile(forest.trees, forecast.mean, forecast.spread, leaf, samples, quantile)
+    member = LeafQuantile(
+        forest.trees, forecast.mean, forecast.spread, leaf, samples, quantile, outcomes
+    )
     decided = unseen_quantiles(samples, leaf[forest.leaves], forest.seen, quantile)
-    lost = ~np.isfinite(decided)
-    decided[lost] = np.quantile(rows.outcomes, quantile)
-    return member, decided
+    lost = decided < 0
+    told = outcomes[decided]
+    told[lost] = np.quantile(outcomes, quantile)
+    return member, told

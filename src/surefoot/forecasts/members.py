@@ -9,6 +9,7 @@ A member decides at the cost's quantile of what it takes for the distribution of
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -139,30 +140,46 @@ class LeafQuantile:
     leaf
         Of each node, its row in ``samples``; zero where it is no leaf.
     samples
-        Some outcomes of each leaf, shape (leaves, most); equal numbers of each leaf stand for it.
+        Some rows of each leaf, as places in ``outcomes``, shape (leaves, most); equal numbers of each
+        leaf stand for it.
     quantile
         Which one.
+    outcomes
+        All that there are, from small to large. None where ``samples`` are outcomes themselves, as in
+        files of version 2.
     """
 
     trees: Trees
     mean: FloatArray
     spread: FloatArray
     leaf: IntArray
-    samples: FloatArray
+    samples: IntArray
     quantile: float
+    outcomes: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
         check_instance("trees", self.trees, Trees, "Trees")
+        outcomes: Any = self.outcomes
+        if outcomes is None:
+            check_array("samples", self.samples, (len(self.samples), np.shape(self.samples)[-1]))
+            outcomes, places = np.unique(self.samples, return_inverse=True)
+            object.__setattr__(self, "outcomes", outcomes)
+            object.__setattr__(self, "samples", places.reshape(self.samples.shape))
         check_array("mean", self.mean, (len(self.mean),))
         if np.shape(self.spread) != np.shape(self.mean) or not (self.spread > 0.0).all():
             raise InvalidInputError(f"spread must be positive in every column, got {self.spread}.")
         if self.trees.feature.max(initial=0) >= max(int(np.isfinite(self.spread).sum()), 1):
             raise InvalidInputError("trees must ask for columns that vary, got others.")
         check_array("leaf", self.leaf, self.trees.value.shape, int)
-        check_array("samples", self.samples, (len(self.samples), np.shape(self.samples)[-1]))
+        check_array("samples", self.samples, (len(self.samples), np.shape(self.samples)[-1]), int)
         if self.leaf.min(initial=0) < 0 or self.leaf.max(initial=0) >= len(self.samples):
             raise InvalidInputError("leaf must name a row of samples, got others.")
+        check_array("outcomes", outcomes, np.shape(outcomes)[:1])
+        if self.samples.min(initial=0) < 0 or self.samples.max(initial=0) >= len(outcomes):
+            raise InvalidInputError("samples must be places in outcomes, got others.")
+        if (np.diff(outcomes) < 0.0).any():
+            raise InvalidInputError("outcomes must be from small to large, got others.")
         check_number("quantile", self.quantile, at_least=0, at_most=1)
 
     @property
@@ -179,7 +196,8 @@ class LeafQuantile:
 
     def _decide(self, scaled: FloatArray) -> FloatArray:
         samples = self.samples[self.leaf[self.trees.leaves(scaled)]]
-        return lower_quantile(samples.reshape(len(scaled), -1), self.quantile)
+        places = lower_quantile(samples.reshape(len(scaled), -1), self.quantile)
+        return np.asarray(self.outcomes)[places]
 
 
 def with_logarithms(contexts: FloatArray, floors: FloatArray) -> FloatArray:
@@ -195,7 +213,7 @@ def with_logarithms(contexts: FloatArray, floors: FloatArray) -> FloatArray:
     return read
 
 
-def lower_quantile(samples: FloatArray, quantile: float) -> FloatArray:
+def lower_quantile(samples: IntArray, quantile: float) -> IntArray:
     """Return of each row the smallest sample with at least that share of the samples up to it."""
     count = samples.shape[1]
     place = min(max(int(np.ceil(quantile * count - 1e-9)) - 1, 0), count - 1)
