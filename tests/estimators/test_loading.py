@@ -3,6 +3,7 @@ import importlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
@@ -20,6 +21,7 @@ from surefoot.policies import Linear
 from tests.io.forging import edit
 
 COST = Newsvendor(1.0, 0.2)
+FILES = Path(__file__).parent / "files"
 FULL = RobustPolicy(
     COST,
     Linear(intercept=True),
@@ -45,6 +47,19 @@ def frame(data):
 def edit_header(path, change):
     """Apply a change to the header and make every checksum match."""
     edit(path, lambda header, arrays: change(header))
+
+
+def test_a_file_of_a_former_version_decides_as_it_did(path):
+    """Written with a member for each array, and outcomes in the leaves of its forest."""
+    model = load(FILES / "version_2.surefoot")
+    asked = pd.DataFrame({"heat": [-2.0, 0.0, 1.0], "rain": [0.5, 0.0, -1.0]})
+    decided = [16.25662183, 11.75524156, 12.93149024]
+    np.testing.assert_allclose(model.predict(asked), decided, rtol=0, atol=1e-8)
+    model.save(path)
+    again = load(path)
+    np.testing.assert_array_equal(again.predict(asked), model.predict(asked))
+    assert again.model_.radius_ == model.model_.radius_ == pytest.approx(0.48250128214523924)
+    again.model_.partial_fit(asked.to_numpy(), np.array([12.0, 11.0, 13.0]))
 
 
 @pytest.mark.parametrize(

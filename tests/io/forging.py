@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from surefoot.exceptions import ModelFileError
+from surefoot.io import read_archive, write_archive
 
 
 def members(path):
@@ -41,14 +42,23 @@ def claimed(shape, dtype="<f8", data=b""):
     return buffer.getvalue() + data
 
 
+def write_version_2(path, header, arrays):
+    """Write a file as former versions did: a member for each array, some deflated."""
+    written = {"format": "surefoot-model", "format_version": 2, "surefoot_version": "0.9"} | header
+    parts = {"model.json": json.dumps(written | {"arrays": {}}), "sha256": b""}
+    forge(path, parts | {f"{name}.npy": npy(array) for name, array in arrays.items()})
+
+
 def forge(path, parts, compression=zipfile.ZIP_STORED, **changes):
     """Write parts with the header changed and every checksum made to match."""
-    header = json.loads(parts["model.json"]) | changes
-    header["arrays"] = {
-        name: hashlib.sha256(data).hexdigest()
-        for name, data in parts.items()
-        if name not in ("model.json", "sha256")
-    }
+    header = json.loads(parts["model.json"])
+    listed, old = header["arrays"], header["format_version"] == 2
+    header |= changes
+    header["arrays"] = {}
+    for name in parts.keys() - {"model.json", "sha256"}:
+        digest = hashlib.sha256(parts[name]).hexdigest()
+        told = listed.get(name, {"kind": None, "holds": {}})
+        header["arrays"][name] = digest if old else told | {"sha256": digest}
     text = json.dumps(header).encode()
     digest = hashlib.sha256(text).hexdigest().encode()
     rewrite(path, {**parts, "model.json": text, "sha256": digest}, compression)
@@ -56,16 +66,9 @@ def forge(path, parts, compression=zipfile.ZIP_STORED, **changes):
 
 def edit(path, change):
     """Apply ``change(header, arrays)`` to a file's header and arrays, and make checksums match."""
-    parts = members(path)
-    header = json.loads(parts["model.json"])
-    arrays = {
-        name.removesuffix(".npy"): np.load(io.BytesIO(data), allow_pickle=False)
-        for name, data in parts.items()
-        if name.endswith(".npy")
-    }
+    header, arrays = read_archive(path)
     change(header, arrays)
-    kept = {"model.json": json.dumps(header), "sha256": b""}
-    forge(path, kept | {f"{name}.npy": npy(array) for name, array in arrays.items()})
+    write_archive(path, header, arrays)
 
 
 @contextmanager

@@ -2,12 +2,18 @@
 
 Checksums find damage and careless edits. They are no signature: who can write the file can write
 matching checksums, so every value is checked again by whoever makes something of it.
+
+Arrays of the same numbers lie one after the other in one member of the zip file: a member takes as long
+to write as ten thousand numbers, and a model has dozens of arrays. The header says which arrays there
+are, in their order. Whole numbers have as few bytes as they need; nothing else of an array is packed,
+which took longer than all the rest. Files of version 2 have a member for each array, some deflated.
 """
 
 import contextlib
 import hashlib
 import io
 import json
+import math
 import os
 import tokenize
 import zipfile
@@ -21,7 +27,7 @@ from surefoot.exceptions import ModelFileError
 from surefoot.version import __version__
 
 FORMAT = "surefoot-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION, READ_VERSIONS = 3, (2, 3)
 _HEADER, _DIGEST = "model.json", "sha256"
 # What the first bytes of a zip file say.
 _ZIP = b"PK"
@@ -36,6 +42,8 @@ _DAMAGE = (
     UnicodeDecodeError,
 )
 _UNREADABLE = (ValueError, TypeError, OverflowError, SyntaxError, MemoryError, tokenize.TokenError)
+# Whole numbers, which may have fewer bytes in a file.
+_WHOLE = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8")
 # A member may be this large, or so many times as large as it is in the file: arrays of equal numbers
 # shrink a lot, but nothing of ours grows a thousand times on reading. All together have a limit, too.
 SMALL_MEMBER, MOST_GROWTH, LARGEST_FILE = 2**20, 200, 2**31
@@ -44,13 +52,11 @@ SMALL_MEMBER, MOST_GROWTH, LARGEST_FILE = 2**20, 200, 2**31
 SMALL_FILE, MOST_FILE_GROWTH = 2**25, 10
 # Every value of a header takes up to a hundred bytes when it is read, however few it has in the text.
 LARGEST_HEADER, MOST_VALUES = 2**23, 400_000
+MOST_DIMENSIONS = 32  # of an array
 # Members are read in pieces: what a member says of its size is no limit to what it unpacks to at once.
 READ_PIECE = 2**18
-# More effort makes files a few per cent smaller and takes twice as long.
+# More effort makes headers a few per cent smaller and takes twice as long.
 LEVEL = 1
-# Members are packed if they are larger than this and a piece from their middle shrinks to this share:
-# most of the time of packing went into numbers that do not shrink.
-LEAST_PACKED, PIECE, WORTHWHILE = 2**10, 2**11, 0.8
 
 
 def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -77,35 +83,41 @@ def archive_bytes(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
 
 
 def _write(file: BinaryIO, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    members: dict[str, bytes] = {}
+    groups: dict[tuple[Any, Any], dict[str, Any]] = {}
     for name, array in arrays.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.asarray(array, order="C"), allow_pickle=False)
-        members[f"{name}.npy"] = buffer.getvalue()
+        plain = np.asarray(array, order="C")
+        small = _narrow(plain)
+        groups.setdefault((small.dtype, plain.dtype), {})[name] = small
+    members: dict[str, bytes] = {}
+    listed = {}
+    for (dtype, given), group in groups.items():
+        buffer, name = io.BytesIO(), f"block_{len(members)}.npy"
+        block = np.concatenate([array.ravel() for array in group.values()], dtype=dtype)
+        np.lib.format.write_array(buffer, block, allow_pickle=False)
+        members[name] = buffer.getvalue()
+        listed[name] = {
+            "sha256": hashlib.sha256(members[name]).hexdigest(),
+            "kind": None if given == dtype else given.str,
+            "holds": {key: list(array.shape) for key, array in group.items()},
+        }
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "surefoot_version": __version__,
         **header,
-        "arrays": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+        "arrays": listed,
     }
     text = json.dumps(header, allow_nan=False).encode()
     reason = _too_large_header(text)
     if reason is not None:
         raise ModelFileError(f"The model file cannot be written: its header {reason}.")
-    parts = {_HEADER: text, _DIGEST: hashlib.sha256(text).hexdigest().encode()} | members
-    _write_members(file, parts, {name: _packing(data) for name, data in members.items()})
-    if sum(map(len, parts.values())) > max(SMALL_FILE, MOST_FILE_GROWTH * file.tell()):
-        _write_members(file, parts, dict.fromkeys(members, zipfile.ZIP_STORED))
-
-
-def _write_members(file: BinaryIO, parts: dict[str, bytes], packing: dict[str, int]) -> None:
-    """Write all parts anew; those without a way of packing of their own are deflated."""
-    file.seek(0)
-    file.truncate()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data, compress_type=packing.get(name))
+    # A large header might shrink so much that reading it would be refused.
+    packing = zipfile.ZIP_DEFLATED if len(text) <= SMALL_MEMBER else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w", compresslevel=LEVEL) as archive:
+        archive.writestr(_HEADER, text, compress_type=packing)
+        archive.writestr(_DIGEST, hashlib.sha256(text).hexdigest())
+        for name, data in members.items():
+            archive.writestr(name, data)
 
 
 def _too_large_header(text: bytes | bytearray) -> str | None:
@@ -118,15 +130,11 @@ def _too_large_header(text: bytes | bytearray) -> str | None:
     return None
 
 
-def _packing(data: bytes) -> int:
-    """Return how to pack a member: not if it would hardly shrink, or grow beyond measure on reading."""
-    if len(data) < LEAST_PACKED:
-        return zipfile.ZIP_STORED
-    piece = data[len(data) // 2 :][:PIECE]
-    shrinks = len(zlib.compress(piece, LEVEL)) <= WORTHWHILE * len(piece)
-    large = len(data) > SMALL_MEMBER
-    grows = shrinks and large and len(data) > MOST_GROWTH * len(zlib.compress(data)) // 2
-    return zipfile.ZIP_DEFLATED if shrinks and not grows else zipfile.ZIP_STORED
+def _narrow(array: Any) -> Any:
+    """Return whole numbers that are not negative in as few bytes as they need."""
+    if array.dtype.str not in _WHOLE or array.size == 0 or array.min() < 0:
+        return array
+    return array.astype(np.min_scalar_type(array.max()), copy=False)
 
 
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -163,17 +171,17 @@ def _read(file: BinaryIO, path: str | Path) -> tuple[dict[str, Any], dict[str, A
             header = _read_header(
                 path, *(_content(archive, infos[name]) for name in (_HEADER, _DIGEST))
             )
-            expected = header.get("arrays")
-            if not isinstance(expected, dict) or set(expected) != set(infos) - {_HEADER, _DIGEST}:
-                raise ModelFileError(f"{path} was changed after it was saved: its arrays differ.")
-            # What each array says of itself is checked against its size before any is unpacked.
-            kinds = {name: _array_kind(path, archive, infos[name]) for name in expected}
-            arrays = {
-                name.removesuffix(".npy"): _read_array(
-                    path, name, _content(archive, infos[name]), digest, kinds[name]
-                )
-                for name, digest in expected.items()
-            }
+            blocks = _blocks(path, header, set(infos) - {_HEADER, _DIGEST})
+            # What each member says of itself is checked against its size before any is unpacked.
+            kinds = {name: _array_kind(path, archive, infos[name]) for name in blocks}
+            for name, block in blocks.items():
+                _check_shapes(path, name, block, kinds[name])
+            wide = sum(blocks[name].wide(kind) for name, kind in kinds.items())
+            _refuse_size(path, size, wide)
+            arrays: dict[str, Any] = {}
+            for name, block in blocks.items():
+                content = _content(archive, infos[name])
+                arrays |= _read_arrays(path, name, content, block, kinds[name])
     except _DAMAGE as error:
         reason = str(error) or "it ends too early"
         raise ModelFileError(
@@ -196,16 +204,20 @@ def _refuse_growth(path: str | Path, size: int, infos: list[zipfile.ZipInfo], co
                 f"{path} must hold members that grow at most {MOST_GROWTH} times on reading, got "
                 f"{info.filename} with {info.file_size:,} bytes from {info.compress_size:,}."
             )
-    total, most = sum(info.file_size for info in infos), MOST_FILE_GROWTH * size
-    if total > min(LARGEST_FILE, max(SMALL_FILE, most)):
-        allowed = min(LARGEST_FILE, max(SMALL_FILE, most))
-        raise ModelFileError(f"{path} must hold at most {allowed:,} bytes, got {total:,}.")
+    _refuse_size(path, size, sum(info.file_size for info in infos))
     for info in infos:
         if info.filename in (_HEADER, _DIGEST) and info.file_size > LARGEST_HEADER:
             raise ModelFileError(
                 f"{path} must have a header of at most {LARGEST_HEADER:,} bytes, got "
                 f"{info.file_size:,}."
             )
+
+
+def _refuse_size(path: str | Path, size: int, total: int) -> None:
+    """Refuse a file of a size that would take too many bytes in all."""
+    allowed = min(LARGEST_FILE, max(SMALL_FILE, MOST_FILE_GROWTH * size))
+    if total > allowed:
+        raise ModelFileError(f"{path} must hold at most {allowed:,} bytes, got {total:,}.")
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
@@ -228,14 +240,52 @@ def _read_header(path: str | Path, text: bytearray, digest: bytearray) -> dict[s
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"{path} must be a Surefoot model, got another kind of zip file.")
     version = header.get("format_version")
-    if not isinstance(version, int) or version != FORMAT_VERSION:
+    if not isinstance(version, int) or version not in READ_VERSIONS:
+        allowed = " or ".join(map(str, READ_VERSIONS))
         raise ModelFileError(
-            f"{path} must have format version {FORMAT_VERSION}, got {version} (written by Surefoot "
+            f"{path} must have format version {allowed}, got {version} (written by Surefoot "
             f"{header.get('surefoot_version')}): fit and save again, or change the version of Surefoot."
         )
     if hashlib.sha256(text).hexdigest().encode() != digest:
         raise ModelFileError(f"{path} was changed after it was saved: its checksum does not match.")
     return header
+
+
+class _Block(NamedTuple):
+    """What the header says of a member: its checksum, its arrays, and what numbers they have.
+
+    Shapes are None where the member is one array, which has its own; numbers are None where they are
+    as they are in the file.
+    """
+
+    digest: Any
+    shapes: dict[str, Any] | None = None
+    numbers: Any = None
+
+    def wide(self, kind: "_ArrayKind") -> int:
+        """Return how many bytes the arrays take."""
+        return math.prod(kind.shape) * int(np.dtype(self.numbers or kind.dtype).itemsize)
+
+
+def _blocks(path: str | Path, header: dict[str, Any], members: set[str]) -> dict[str, _Block]:
+    """Return what the header says of each member with arrays."""
+    listed = header.get("arrays")
+    if not isinstance(listed, dict) or set(listed) != members:
+        raise ModelFileError(f"{path} was changed after it was saved: its arrays differ.")
+    if header["format_version"] == READ_VERSIONS[0]:
+        return {name: _Block(digest) for name, digest in listed.items()}
+    try:
+        blocks = {
+            name: _Block(one["sha256"], dict(one["holds"]), one["kind"]) for name, one in listed.items()
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"{path} must list its arrays and their shapes, got another kind of list."
+        ) from error
+    names = [key for block in blocks.values() for key in block.shapes or ()]
+    if len(set(names)) < len(names):
+        raise ModelFileError(f"{path} must hold every array once, got one twice.")
+    return blocks
 
 
 class _ArrayKind(NamedTuple):
@@ -268,13 +318,42 @@ def _array_kind(path: str | Path, archive: zipfile.ZipFile, info: zipfile.ZipInf
     return _ArrayKind(shape, fortran, dtype, begin)
 
 
-def _read_array(path: str | Path, name: str, data: bytearray, digest: Any, kind: _ArrayKind) -> Any:
-    if hashlib.sha256(data).hexdigest() != digest:
+def _check_shapes(path: str | Path, name: str, block: _Block, kind: _ArrayKind) -> None:
+    """Refuse arrays that do not fill their member, each number of which is of one array."""
+    if block.shapes is None:
+        return
+    shapes = list(block.shapes.values())
+    plain = all(
+        isinstance(shape, list)
+        and len(shape) <= MOST_DIMENSIONS
+        and all(type(size) is int and 0 <= size <= LARGEST_FILE for size in shape)
+        for shape in shapes
+    )
+    kept = block.numbers is None or (block.numbers in _WHOLE and kind.dtype.kind == "u")
+    if not plain or not kept or kind.shape != (sum(map(math.prod, shapes)),):
+        raise ModelFileError(
+            f"{path} holds an unreadable array {name}: its numbers, of shape {kind.shape}, are not "
+            "those of the arrays listed."
+        )
+
+
+def _read_arrays(
+    path: str | Path, name: str, data: bytearray, block: _Block, kind: _ArrayKind
+) -> dict[str, Any]:
+    """Return the arrays of a member."""
+    if hashlib.sha256(data).hexdigest() != block.digest:
         raise ModelFileError(f"{path} was changed after it was saved: {name} does not match.")
     try:
-        values = np.frombuffer(data, kind.dtype, offset=kind.begin)
-        array = values.reshape(kind.shape, order="F" if kind.fortran else "C")
         # Compiled code asks for aligned numbers, which the bytes of a file need not be.
-        return np.require(array, requirements="A")
+        numbers = np.require(
+            np.frombuffer(data, kind.dtype, offset=kind.begin), block.numbers or kind.dtype, "A"
+        )
+        order: Any = "F" if kind.fortran else "C"
+        arrays, begin = {}, 0
+        shapes = {name.removesuffix(".npy"): kind.shape} if block.shapes is None else block.shapes
+        for key, shape in shapes.items():
+            end = begin + math.prod(shape)
+            arrays[key], begin = numbers[begin:end].reshape(shape, order=order), end
+        return arrays
     except _UNREADABLE as error:
         raise ModelFileError(f"{path} holds an unreadable array {name}: {error}.") from error
