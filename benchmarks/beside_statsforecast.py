@@ -6,7 +6,7 @@ them as regressors and is slow, so it has some of the series.
 
 python -m benchmarks.beside_statsforecast             results/beside_statsforecast_*.csv
 python -m benchmarks.beside_statsforecast restaurant  one panel of restaurant, drifting, prices
-python -m benchmarks.beside_statsforecast prices 60   its first 60 series
+python -m benchmarks.beside_statsforecast prices 60   its first 60 series of a thousand
 """
 
 import contextlib

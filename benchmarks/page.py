@@ -19,7 +19,8 @@ def table(rows, columns):
 
 
 def stamp(rows):
-    return f"Measured on {rows[0]['date']}: {rows[0]['machine']}."
+    times = dict.fromkeys(f"{row['date']}: {row['machine']}" for row in rows)
+    return f"Measured on {'; '.join(times)}."
 
 
 def gap_section():
@@ -265,7 +266,6 @@ What to know about a line, and what could not be asked:
 def beside_section():
     parts = ("prices", "restaurant", "drifting")
     rows = [row for part in parts for row in read_csv(f"beside_statsforecast_{part}")]
-    names = {row["panel"]: None for row in rows}
     shown = {
         "way": "", "order": "order", "series": "series", "cost": "cost", "apart": "against one policy each",
         "processor_ms_each": "processor ms a fit",
@@ -275,22 +275,22 @@ def beside_section():
         row["apart"] = "" if row["way"].endswith("one policy each") else f"{more:+.1f} % ± {error:.1f}"
     tables = "\n\n".join(
         f"**{name[0].upper()}{name[1:]}**\n\n{table([row for row in rows if row['panel'] == name], shown)}"
-        for name in names
+        for name in dict.fromkeys(row["panel"] for row in rows)
     )
     return f"""Orders for the next 28 days, a unit short costing five times one left over. A forecast of statsforecast
 {rows[0]["statsforecast"]} becomes an order by a quantile of its own errors in the past, or as the end of its own interval.
 `AutoETS` sees past sales alone; `AutoARIMA` has the contexts as regressors (weekdays, the logarithm of the price) and,
 being slow, at most a hundred series. `fit_many`, with everything on automatic, has the contexts and the order of days, and no past sales among the contexts.
-Generated series have 200 days of history (with prices the first {rows[0]["series"]} of the script's thousand); calendar, promotions and a level that drifts act by factors. Prices are known
+Generated series have 200 days of history; calendar, promotions and a level that drifts act by factors. Prices are known
 beforehand. The restaurant has seven ingredients with a year of history before each of fourteen windows, and the
 weather of the day, which a restaurant would have to forecast. Costs are shares of a series' mean sales; ± is one standard
-error over series (over windows and ingredients there). One thread, forecasts and decisions included; at the
-restaurant while other work ran on the machine.
+error over series (over windows and ingredients there). One thread, forecasts and decisions included; with prices and
+at the restaurant while other work ran on the machine.
 
 {tables}
 
 Where prices act, `AutoETS`, which sees none, costs about twice as much as a policy that does. AutoARIMA with the same
-contexts is as good as a policy and takes several times as long. At the restaurant (measured before policies followed
+contexts costs a little more than a policy and takes several times as long. At the restaurant (measured before policies followed
 their level) `AutoETS` with the week as season is as good as policies, with or without borrowing, and much quicker. Where
 a level drifts by 3 % a day and there are no prices, policies told when rows were follow it and are as good as `AutoETS`
 with the week as season and AutoARIMA: differences are within two standard errors.
