@@ -14,7 +14,9 @@ def weighted_quantile(values: FloatArray, weights: FloatArray, level: float) -> 
     >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.full(3, 1 / 3), 0.5)
     2.0
     """
-    return float(weighted_quantiles(values[None, :], weights, level)[0])
+    order = values.argsort(kind="stable")
+    covered = weights[order].cumsum()
+    return float(values[order[covered.searchsorted((level - LEVEL_TOL) * covered[-1])]])
 
 
 def weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:

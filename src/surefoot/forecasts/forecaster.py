@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist, squareform
 from threadpoolctl import ThreadpoolController
 
 from surefoot.costs import Pieces
@@ -244,9 +244,10 @@ class _Kernel(NamedTuple):
         if len(scaled) > MOST_CENTRES:
             chosen = rng_for(seed, "centres").choice(len(scaled), SAMPLED_CENTRES, replace=False)
             centres = scaled[np.sort(chosen)]
-        distances = cdist(centres, centres, "cityblock")
-        length = float(np.median(distances[np.triu_indices(len(centres), 1)])) or 1.0
-        kernel = np.exp(-distances / length)
+        distances = pdist(centres, "cityblock")  # of each pair once
+        length = float(np.median(distances)) or 1.0
+        kernel = squareform(np.exp(-distances / length))
+        np.fill_diagonal(kernel, 1.0)
         factor = cholesky(kernel + JITTER * np.eye(len(centres)), lower=True)
         if centres is scaled:
             features = factor

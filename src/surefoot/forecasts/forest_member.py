@@ -28,7 +28,7 @@ def leaf_quantiles(
         forest.trees, forecast.mean, forecast.spread, leaf, samples, quantile, outcomes
     )
     decided = unseen_quantiles(samples, leaf[forest.leaves], forest.seen, quantile)
-    lost = decided < 0
-    told = outcomes[decided]
-    told[lost] = np.quantile(outcomes, quantile)
+    told, lost = outcomes[decided], decided < 0
+    if lost.any():
+        told[lost] = np.quantile(outcomes, quantile)
     return member, told

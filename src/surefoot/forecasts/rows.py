@@ -58,7 +58,7 @@ class Rows:
         rows.__dict__.update(mean=self.mean, spread=self.spread, scaled=self.scaled)
         return rows
 
-    @property
+    @cached_property
     def count(self) -> float:
         """How many observations there are."""
         return self.observations(self.masses)
@@ -91,7 +91,7 @@ class Rows:
         kept = self.varies
         return np.asarray((self.contexts[:, kept] - self.mean[kept]) / self.spread[kept])
 
-    @property
+    @cached_property
     def average(self) -> float:
         """Mean outcome."""
         return float(self.masses @ self.outcomes / self.masses.sum())
@@ -101,7 +101,7 @@ class Rows:
         """Whether there is nothing to forecast: no column, or no outcome, varies."""
         return not self.varies.any() or self.constant
 
-    @property
+    @cached_property
     def constant(self) -> bool:
         """Whether all outcomes are the same."""
         centred = self.outcomes - self.average

@@ -8,6 +8,7 @@ fields. Nothing is unpickled, and nothing in a file can run: a name that is not 
 import dataclasses
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ _CLASSES: dict[str, type] = {}
 # What JSON cannot say is an object with one of these marks.
 _ARRAY, _FLOAT, _TUPLE, _PAIRS, _CLASS = "__array__", "__float__", "__tuple__", "__pairs__", "__class__"
 _MARKS = (_ARRAY, _FLOAT, _TUPLE, _PAIRS, _CLASS)
+_PLAIN = (bool, int, str, type(None))  # what JSON says as it is
 # Deeper nesting than this is no value of ours.
 DEEPEST = 40
 
@@ -64,6 +66,9 @@ def pack(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 
     ``name`` is how messages call the value.
     """
+    kind = type(value)
+    if kind in _PLAIN or (kind is float and math.isfinite(value)):  # most values are
+        return value
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise ModelFileError(
@@ -95,11 +100,16 @@ def pack(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _fields(name: str, value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    if dataclasses.is_dataclass(value):
-        names = [field.name for field in dataclasses.fields(value) if field.init]
-    else:
-        names = list(value._fields)
+    kind: Any = type(value)
+    names = _field_names(kind)
     return {key: pack(f"{name}.{key}", getattr(value, key), arrays) for key in names}
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+    return tuple(kind._fields)
 
 
 def _mapping(name: str, value: Mapping[Any, Any], arrays: dict[str, Any]) -> Any:
