@@ -270,6 +270,18 @@ def test_taken_rows_may_be_given_masses():
     assert nominal.take(np.array([3, 1]), np.ones(1)).weights.tolist() == [0.5, 0.5]
 
 
+def test_taken_rows_must_be_some_with_masses_that_can_be():
+    nominal = Empirical([[1.0], [2.0]], [1.0, 2.0], names=["heat"])
+    with pytest.raises(InvalidInputError, match="X must have at least one row"):
+        nominal.take(np.zeros(0, dtype=int))
+    with pytest.raises(InvalidInputError, match="sample_weight must be >= 0"):
+        nominal.take(np.arange(2), np.array([1.0, -1.0]))
+    chosen = nominal.take(np.array([False, True]))
+    assert (chosen.contexts.tolist(), chosen.names, chosen.weighted) == ([[2.0]], ("heat",), True)
+    with pytest.raises(ValueError, match="read-only"):
+        chosen.outcomes[0] = 3.0
+
+
 def test_all_rows_taken_are_the_nominal():
     nominal = Empirical(np.arange(8.0).reshape(4, 2), np.arange(4.0), [1, 2, 3, 4])
     whole = nominal.take(np.arange(4))

@@ -170,6 +170,8 @@ class Empirical(Nominal):
         """Return some rows, in the order asked for, with their own masses or with given ones."""
         given = self.masses[rows] if masses is None else np.broadcast_to(masses, len(rows))
         masses = mass_vector("sample_weight", given, len(rows))
+        if not len(rows):
+            context_matrix("X", self.contexts[rows])  # which says that there must be some
         offsets = None if self.offsets is None else self.offsets[rows]
         some = object.__new__(Empirical)  # its rows were checked when they came
         some._hold(self.contexts[rows], self.outcomes[rows], masses, offsets, self.names, weighted=True)
