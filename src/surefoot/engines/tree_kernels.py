@@ -41,31 +41,29 @@ def _drawn_in_order(order, times, ordered):
 
 
 @kernel()
-def _best_limit(contexts, ordered, j, start, stop, masses, weighted, whole, least, room):
+def _best_limit(contexts, ordered, j, start, stop, masses, weighted, whole, least):
     """Return the gain of the best limit of column j and how many rows it leaves below; or none."""
-    (mass, total, tie), (mass_below, total_below, gains) = whole, room
-    count, first = np.uint64(stop - start - least), np.uint64(start)
-    running_mass, running_total = 0.0, 0.0
-    for k in range(count):
-        i = ordered[j, first + k]
-        running_mass += masses[i]
-        running_total += weighted[i]
-        mass_below[k], total_below[k] = running_mass, running_total
-    # Without a branch several limits are judged at once.
-    for k in range(count):
-        below, above = total_below[k], total - total_below[k]
-        gains[k] = below * below / mass_below[k] + above * above / (mass - mass_below[k])
-    best, place = -np.inf, 0
-    for k in range(least - 1, stop - start - least):
-        if gains[k] > best + tie:
-            at, following = ordered[j, start + k], ordered[j, start + k + 1]
-            if contexts[j, following] > contexts[j, at] + SAME:
-                best, place = gains[k], k + 1
-    return best, place
+    mass, total, tie = whole
+    first, last, one = np.uint64(start + least - 1), np.uint64(stop - least), np.uint64(1)
+    mass_below, below = 0.0, 0.0
+    for k in range(np.uint64(start), first):
+        mass_below += masses[ordered[j, k]]
+        below += weighted[ordered[j, k]]
+    best, place = -np.inf, start
+    # One pass: nodes are small, and limits judged several at once in passes of their own took longer.
+    for k in range(first, last):
+        i = ordered[j, k]
+        mass_below += masses[i]
+        below += weighted[i]
+        above = total - below
+        gain = below * below / mass_below + above * above / (mass - mass_below)
+        if gain > best + tie and contexts[j, ordered[j, k + one]] > contexts[j, i] + SAME:
+            best, place = gain, np.int64(k + one)
+    return best, place - start
 
 
 @kernel()
-def _split(contexts, ordered, start, stop, told, least, asked, columns, words, room):
+def _split(contexts, ordered, start, stop, told, least, asked, columns, words):
     """Return the column and the place of the best split among some columns; column -1 for none.
 
     Columns are asked in random order, as many as wanted, and on until one of them varies.
@@ -91,7 +89,7 @@ def _split(contexts, ordered, start, stop, told, least, asked, columns, words, r
             continue
         varies = True
         gain, found = _best_limit(
-            contexts, ordered, j, start, stop, masses, weighted, (mass, total, tie), least, room
+            contexts, ordered, j, start, stop, masses, weighted, (mass, total, tie), least
         )
         if gain > best + tie:
             best, chosen, place = gain, j, found
@@ -141,16 +139,16 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
     """Grow one tree from ``node`` on, of which the mean is there; return the next free node.
 
     ``told`` is outcomes, weights and their product. ``room`` is what can be written over: nodes that
-    wait, flags of rows, row numbers, columns, sums of a column.
+    wait, flags of rows, row numbers, columns.
     """
     outcomes, weights, _ = told
-    (feature, threshold, below, above, value), (waiting, flags, spare, columns, sums) = table, room
+    (feature, threshold, below, above, value), (waiting, flags, spare, columns) = table, room
     _wait(waiting, 0, node, 0, count)
     node, depth = node + 1, int(count >= 2 * least)
     while depth > 0:
         depth -= 1
         here, start, stop = waiting[depth, 0], waiting[depth, 1], waiting[depth, 2]
-        chosen, place = _split(contexts, ordered, start, stop, told, least, asked, columns, words, sums)
+        chosen, place = _split(contexts, ordered, start, stop, told, least, asked, columns, words)
         if chosen < 0:
             continue
         middle, rows = start + place, ordered[chosen]
@@ -212,7 +210,7 @@ def grow_trees(contexts, order, outcomes, masses, trees, drawn, least, asked, wo
     weights, weighted = np.empty(n), np.empty(n)
     room = (
         np.empty((most, 3), dtype=np.int64), np.zeros(n, dtype=np.uint64),
-        np.empty(n, dtype=np.uint32), np.arange(s), (np.empty(n), np.empty(n), np.empty(n)),
+        np.empty(n, dtype=np.uint32), np.arange(s),
     )  # fmt: skip
     table, node = (feature, threshold, below, above, value), np.int64(0)
     for tree in range(trees):

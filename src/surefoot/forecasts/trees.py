@@ -54,9 +54,9 @@ class Trees:
         check_array("roots", self.roots, (len(self.roots),), int)
         for name in ("threshold", "value"):
             check_array(name, getattr(self, name), nodes.shape)
-        children = np.stack([self.below, self.above])
-        leaf = (children == nodes).all(axis=0)
-        forward = (children > nodes).all(axis=0) & (children < len(nodes)).all(axis=0)
+        below, above = self.below, self.above
+        leaf = (below == nodes) & (above == nodes)
+        forward = (np.minimum(below, above) > nodes) & (np.maximum(below, above) < len(nodes))
         rooted = (self.roots >= 0) & (self.roots < len(nodes))
         if not ((leaf | forward).all() and rooted.all() and (self.feature >= 0).all()):
             raise InvalidInputError(
