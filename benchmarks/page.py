@@ -284,14 +284,13 @@ being slow, at most a hundred series. `fit_many`, with everything on automatic, 
 Generated series have 200 days of history; calendar, promotions and a level that drifts act by factors. Prices are known
 beforehand. The restaurant has seven ingredients with a year of history before each of fourteen windows, and the
 weather of the day, which a restaurant would have to forecast. Costs are shares of a series' mean sales; ± is one standard
-error over series (over windows and ingredients there). One thread, forecasts and decisions included; with prices and
-at the restaurant while other work ran on the machine.
+error over series (over windows and ingredients there). One thread, forecasts and decisions included, while other work ran
+on the machine.
 
 {tables}
 
 Where prices act, `AutoETS`, which sees none, costs about twice as much as a policy that does. AutoARIMA with the same
-contexts costs a little more than a policy and takes several times as long. At the restaurant (measured before policies followed
-their level) `AutoETS` with the week as season is as good as policies, with or without borrowing, and much quicker. Where
+contexts costs a little more than a policy and takes several times as long. At the restaurant `AutoETS` with the week as season is as good as policies, with or without borrowing, and much quicker. Where
 a level drifts by 3 % a day and there are no prices, policies told when rows were follow it and are as good as `AutoETS`
 with the week as season and AutoARIMA: differences are within two standard errors.
 
