@@ -31,15 +31,17 @@ def worst_value(form: TransportForm, theta: FloatArray, intercept: float) -> tup
     Any multiplier gives an upper bound, so the value is valid however roughly gamma was found.
     """
     residuals = form.residuals(theta, intercept)
-    nominal = form.mean_cost(residuals)
     norm = form.dual_norm(theta)
-    if form.radius == 0.0 or norm == 0.0:
+    moves = form.radius > 0.0 and norm > 0.0
+    straight = form.pieces.two and form.pieces.smoothing == 0.0
+    if moves and form.order == 2 and straight and not form.boxed:
+        return _order_two_free(form, residuals, norm)
+    nominal = form.mean_cost(residuals)
+    if not moves:
         return nominal, 0.0
     if form.order == 1 and not form.boxed:
         gamma = form.pieces.steepest * norm
         return nominal + form.radius * gamma, gamma
-    if form.order == 2 and not form.boxed and form.pieces.two and form.pieces.smoothing == 0.0:
-        return _order_two_free(form, residuals, norm)
     if form.boxed and form.pieces.smoothing > 0.0:
         # In a box moves are known for straight lines: chords, which lie nowhere below a rounded kink.
         form = replace(form, pieces=chords(form.pieces))

@@ -299,11 +299,7 @@ class Pieces:
 
     def scaled(self, cost: float, length: float) -> "Pieces":
         """Return the pieces with costs in units of ``cost * length`` and r in units of ``length``."""
-        return Pieces(
-            tuple(w / cost for w in self.slopes),
-            tuple(v / (cost * length) for v in self.intercepts),
-            self.smoothing / length,
-        )
+        return _scaled(self, cost, length)
 
     def best_constant(self, outcomes: FloatArray, weights: FloatArray) -> float:
         """Return the smallest decision of least mean cost; for two lines it is a quantile."""
@@ -354,6 +350,16 @@ class Pieces:
 def _kinked(up: float, down: float, smoothing: float) -> Pieces:
     """Return pieces, which are asked for at every turn and checked once."""
     return Pieces((-down, up), (0.0, 0.0), smoothing)
+
+
+@lru_cache(maxsize=1_000)
+def _scaled(pieces: Pieces, cost: float, length: float) -> Pieces:
+    """Return pieces in other units, for which the same holds: units are powers of two."""
+    return Pieces(
+        tuple(w / cost for w in pieces.slopes),
+        tuple(v / (cost * length) for v in pieces.intercepts),
+        pieces.smoothing / length,
+    )
 
 
 class ConvexPiecewiseCost(Cost):
