@@ -513,7 +513,7 @@ def test_smoothed_cost_in_a_box_is_bounded_from_above_within_its_rounding(make_a
     sharp, rounded = kinked.worst_value(theta, t)[0], smooth.worst_value(theta, t)[0]
     assert sharp <= rounded <= sharp + 1.4 * 0.2 / 4 + 1e-12
     worst = smooth.adversary(theta, t)
-    assert worst.expected_cost <= rounded
+    assert worst.expected_cost <= rounded * (1 + 1e-15)  # sums in another order
     assert worst.transport_cost[0] <= smooth.radius**order * (1 + 1e-6)
 
 
