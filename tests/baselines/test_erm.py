@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import QuantileRegressor
 
-from surefoot.baselines import ERM, erm
-from surefoot.baselines.l1_path import PathLostError
+from surefoot.baselines import ERM
 from surefoot.datasets import synthetic
 from surefoot.random import rng_for
 
@@ -149,23 +148,6 @@ def test_minimum_norm_shares_a_doubled_column_evenly(data):
     assert model.unique_ is False
     assert model.cost(double, data.y) == pytest.approx(
         ERM(B, H).fit(data.X, data.y).cost(data.X, data.y), rel=1e-6
-    )
-
-
-def test_a_lost_path_falls_back_on_linear_programs(data, monkeypatch):
-    expected = ERM(B, H, l1="auto").fit(data.X, data.y)
-
-    def lose(self, strength):
-        raise PathLostError("lost")
-
-    monkeypatch.setattr(erm.L1Path, "descend", lose)
-    found = ERM(B, H, l1="auto").fit(data.X, data.y)
-    assert found.l1_ == expected.l1_
-    np.testing.assert_allclose(
-        found.l1_paths_[0].mean_costs, expected.l1_paths_[0].mean_costs, rtol=1e-3
-    )
-    assert training_cost(found, data.X, data.y) == pytest.approx(
-        training_cost(expected, data.X, data.y), rel=1e-6
     )
 
 

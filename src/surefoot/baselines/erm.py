@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
 from surefoot.baselines.folds import cross_validate
-from surefoot.baselines.l1_path import L1Path, PathLostError, Vertex
-from surefoot.baselines.linear_program import is_unique, least_norm, solve_program
+from surefoot.baselines.l1_path import l1_path, largest_strength
+from surefoot.baselines.linear_program import Vertex, is_unique, least_norm, solve_program
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.estimators.scikit_learn_habits import LinearCoefficients, seed_from
 from surefoot.exceptions import InvalidInputError
@@ -22,8 +21,6 @@ from surefoot.validation import check_choice, check_flag, check_number
 # Strengths tried by "auto": from the one that zeroes theta down to this share of it.
 SMALLEST_SHARE = 1e-3
 N_STRENGTHS = 10
-# Two threads made the small products of a walk up to ten times slower.
-_THREADS = ThreadpoolController()
 # A policy that misses outcomes by less than this share of their size fits them exactly.
 FIT_TOL = 1e-9
 
@@ -62,77 +59,30 @@ class StrengthPath:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Product:
-    """The training problem of one product."""
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray
-    pieces: Pieces
-    intercept: bool
-
-    def subset(self, rows: IntArray) -> "_Product":
-        weights = self.weights[rows] / self.weights[rows].sum()
-        return _Product(self.X[rows], self.y[rows], weights, self.pieces, self.intercept)
-
-    def cost(self, vertex: Vertex) -> float:
-        residuals = self.X @ vertex.theta + vertex.intercept - self.y
-        return float(self.weights @ self.pieces.evaluate(residuals))
-
-    def largest_strength(self) -> float:
-        """Return a strength that zeroes theta."""
-        if self.pieces.two:
-            return self._path().strength
-        rows = AffineRows(
-            self.X, self.y, self.weights, True, self.pieces, np.zeros_like(self.y),
-            np.ones(self.X.shape[1]),
-        )  # fmt: skip
-        slopes = rows.constant_order()[1] if self.intercept else self.pieces.slope_at(-self.y)
-        return float(np.abs(self.X.T @ (self.weights * slopes)).max())
-
-    def _path(self) -> L1Path:
-        return L1Path(self.X, self.y, self.weights, self.pieces, intercept=self.intercept)
-
-    def program(self, l1: float) -> Vertex:
-        return solve_program(self.X, self.y, self.weights, self.pieces, l1, intercept=self.intercept)
-
-    def vertices(self, strengths: FloatArray) -> list[Vertex]:
-        """Return solutions at falling positive strengths, by one walk; where it fails, by programs."""
-        if not self.pieces.two:  # the walk knows two lines
-            return [self.program(float(strength)) for strength in strengths]
-        path, found = self._path(), []
-        try:
-            for strength in strengths:
-                found.append(path.descend(float(strength)))
-        except PathLostError:
-            found += [self.program(float(strength)) for strength in strengths[len(found) :]]
-        return found
-
-    def least_norm(self) -> Vertex:
-        """Return the optimal policy of least norm among those with the same training decisions."""
-        theta, constant = least_norm(self.X, self.y, intercept=self.intercept)
-        misses = np.abs(self.X @ theta + constant - self.y).max()
-        if misses > FIT_TOL * np.abs(self.y).max() or not self.pieces.two:
-            vertex = self.program(0.0)
-            decisions = self.X @ vertex.theta + vertex.intercept
-            theta, constant = least_norm(self.X, decisions, intercept=self.intercept)
-            return Vertex(theta, constant, vertex.slopes)
-        return Vertex(theta, constant, np.zeros(len(self.y)))
+def _least_norm(rows: AffineRows) -> Vertex:
+    """Return the optimal policy of least norm among those with the same training decisions."""
+    X, y, slopes = rows.contexts, rows.outcomes, np.zeros(len(rows.outcomes))
+    theta, constant = least_norm(X, y, intercept=rows.intercept)
+    misses = np.abs(X @ theta + constant - y).max()
+    if misses > FIT_TOL * np.abs(y).max() or not rows.pieces.two:
+        vertex = solve_program(rows, 0.0)
+        decisions, slopes = X @ vertex.theta + vertex.intercept, vertex.slopes
+        theta, constant = least_norm(X, decisions, intercept=rows.intercept)
+    return Vertex(theta, constant, slopes)
 
 
-def _choose_strength(product: _Product, seed: int) -> StrengthPath:
-    """Cross-validate the strength: each fold is one walk down the path."""
-    largest = product.largest_strength()
-    if largest == 0.0 or len(product.y) < 2:
+def _choose_strength(rows: AffineRows, seed: int) -> StrengthPath:
+    """Cross-validate the strength: each fold is one path."""
+    largest = largest_strength(rows)
+    if largest == 0.0 or len(rows.outcomes) < 2:
         return StrengthPath(np.zeros(1), np.zeros((1, 1)), np.ones(1), 0.0)
     strengths = np.geomspace(largest, SMALLEST_SHARE * largest, N_STRENGTHS)
 
     def costs_of(kept: IntArray, held_out: IntArray) -> FloatArray:
-        judge = product.subset(held_out)
-        return np.array([judge.cost(vertex) for vertex in product.subset(kept).vertices(strengths)])
+        judge, found = rows.subset(held_out), l1_path(rows.subset(kept), strengths)
+        return np.array([judge.mean_cost(judge.residuals(v.theta, v.intercept)) for v in found])
 
-    costs, weights = cross_validate(product.weights, seed, costs_of)
+    costs, weights = cross_validate(rows.weights, seed, costs_of)
     return StrengthPath(strengths, costs, weights, float(strengths[int(np.argmin(weights @ costs))]))
 
 
@@ -228,12 +178,17 @@ class ERM(LinearCoefficients, Baseline):
         self.seed_ = seed_from(self.random_state)
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
-        with _THREADS.limit(limits=1, user_api="blas"):
-            self._learn_products(rows, pieces)
-
-    def _learn_products(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
+        still, ones = np.zeros(len(rows.weights)), np.ones(rows.n_columns)
         products = [
-            _Product(rows.contexts, rows.outcomes[:, j], rows.weights, piece, bool(self.intercept))
+            AffineRows(
+                rows.contexts,
+                rows.outcomes[:, j],
+                rows.weights,
+                bool(self.intercept),
+                piece,
+                still,
+                ones,
+            )
             for j, piece in enumerate(pieces)
         ]
         if self.l1 == "auto":
@@ -251,17 +206,12 @@ class ERM(LinearCoefficients, Baseline):
         self.unique_ = False if False in proofs else None if None in proofs else True
         self.tie_break_ = self._sentence()
 
-    def _solve(self, product: _Product, l1: float) -> tuple[Vertex, bool | None]:
+    def _solve(self, rows: AffineRows, l1: float) -> tuple[Vertex, bool | None]:
         if l1 > 0:
-            vertex = product.vertices(np.array([l1]))[0]
-        elif self.tie_break == "vertex":
-            vertex = product.program(0.0)
+            (vertex,) = l1_path(rows, np.array([l1]))
         else:
-            vertex = product.least_norm()
-        unique = is_unique(
-            product.X, product.weights, product.pieces, l1, vertex, intercept=product.intercept
-        )
-        return vertex, unique
+            vertex = solve_program(rows, 0.0) if self.tie_break == "vertex" else _least_norm(rows)
+        return vertex, is_unique(rows, l1, vertex)
 
     def _sentence(self) -> str:
         if self.unique_ is True:

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.linalg import lstsq
 from scipy.optimize import linprog
 
-from surefoot.baselines.l1_path import Vertex
+from surefoot.ambiguity import AffineRows
 from surefoot.costs import Pieces
 from surefoot.exceptions import SurefootError
 from surefoot.typing import FloatArray
@@ -16,9 +16,15 @@ from surefoot.typing import FloatArray
 BOUND_TOL = 1e-7
 
 
-def solve_program(
-    X: FloatArray, y: FloatArray, weights: FloatArray, pieces: Pieces, l1: float, *, intercept: bool
-) -> Vertex:
+class Vertex(NamedTuple):
+    """A policy of least cost, and slopes that prove it: one for each row, in [-b w, h w]."""
+
+    theta: FloatArray
+    intercept: float
+    slopes: FloatArray
+
+
+def solve_program(rows: AffineRows, l1: float) -> Vertex:
     r"""Return a vertex of the linear program, whichever HiGHS meets first.
 
     .. math:: \min \sum_i w_i (h p_i + b q_i) + \lambda \sum_j (\theta^+_j + \theta^-_j)
@@ -32,10 +38,14 @@ def solve_program(
     Examples
     --------
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 2.0, 3.0])
-    >>> vertex = solve_program(X, y, np.full(3, 1 / 3), Pieces.kinked(1.0, 1.0), 0.0, intercept=True)
+    >>> rows = AffineRows(X, y, np.full(3, 1 / 3), True, Pieces.kinked(1.0, 1.0), 0.0 * y, np.ones(1))
+    >>> vertex = solve_program(rows, 0.0)
     >>> bool(abs(X[:, 0] * vertex.theta[0] + vertex.intercept - y).max() < 1e-9)
     True
     """
+    X, y, weights, pieces, intercept = (
+        rows.contexts, rows.outcomes, rows.weights, rows.pieces, rows.intercept
+    )  # fmt: skip
     n, s = X.shape
     # Columns and outcomes in their own units keep the tolerances of HiGHS relative.
     scale = np.abs(X).max(axis=0)
@@ -96,22 +106,21 @@ def segments_of(pieces: Pieces) -> tuple[float, list[Segment]]:
     return float(kinks[first - 1]), [*right, *left]
 
 
-def is_unique(
-    X: FloatArray, weights: FloatArray, pieces: Pieces, l1: float, vertex: Vertex, *, intercept: bool
-) -> bool | None:
+def is_unique(rows: AffineRows, l1: float, vertex: Vertex) -> bool | None:
     """Return whether the policy is the only optimal one: True or False if proved, None if open.
 
     Every optimal policy fits the rows exactly whose slope is strictly between its bounds, and has
     zeros where the gradient is strictly below the strength. If that leaves one policy it is the
     only one. Without a penalty, dependent columns always leave more than one.
     """
+    X, pieces = rows.contexts, rows.pieces
     n, s = X.shape
-    matrix = np.hstack([X, np.ones((n, int(intercept)))])
+    matrix = np.hstack([X, np.ones((n, int(rows.intercept)))])
     if l1 == 0 and (n < matrix.shape[1] or np.linalg.matrix_rank(matrix) < matrix.shape[1]):
         return False
     if not pieces.two:  # a slope between two lines in the middle may be strictly between or not
         return None
-    slopes = vertex.slopes / weights
+    slopes = vertex.slopes / rows.weights
     tol = BOUND_TOL * pieces.steepest
     fitted = (slopes > -pieces.down + tol) & (slopes < pieces.up - tol)
     used = np.ones(matrix.shape[1], dtype=bool)
