@@ -1,17 +1,19 @@
 """The autodiff engine: it steps as the compiled one does, along true derivatives."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import optax
 import pytest
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.engines.affine_lane import Lane
 from surefoot.engines.autodiff import Autodiff
-from surefoot.engines.autodiff_steps import StepMethod, compiled_update, move_sample
+from surefoot.engines.autodiff_steps import StepMethod, move_sample, update
 from surefoot.engines.engine import Options
-from surefoot.engines.optimizer_rules import plain
+from surefoot.engines.optimizer_rules import scaled
 from surefoot.nominals import Empirical
 from surefoot.policies import MLP, Linear
 from surefoot.problem import affine_forms
@@ -51,7 +53,7 @@ def both_engines(pairs, *, order, intercept, frozen):
             reach["policy"]["intercept"] = jnp.array([start["intercept_travelled"]])
         state = state._replace(
             trained=trained,
-            rule=jax.vmap(general.method.rule.init)(trained, reach),
+            rule=jax.vmap(general.method.rule.init)(trained)._replace(travelled=reach),
             log_multiplier=jnp.array([start["log_multiplier"]]),
         )
     return affine, compiled, general, state
@@ -115,7 +117,10 @@ def numpy_cost(run, policy, x, y):
 
 def test_parameters_step_along_the_derivative_of_the_cost_at_the_moved_sample(smooth):
     run, arena, state = smooth
-    form, method = run.forms[0], replace(run.method, rule=plain(1.0, decay=False), batch=2)
+    form, method = (
+        run.forms[0],
+        replace(run.method, rule=scaled(optax.identity, 1.0, decay=False), batch=2),
+    )
     jax = run.engine.jax
     X, Y = form.contexts[:2], form.outcomes[:2]
     with jax.enable_x64(True):
@@ -124,8 +129,8 @@ def test_parameters_step_along_the_derivative_of_the_cost_at_the_moved_sample(sm
             jax.jit(lambda x, y: move_sample(method, state.trained, arena, gamma, 0.0, x, y))(x, y).move
             for x, y in zip(X, Y, strict=True)
         ]
-        plainly = state._replace(rule=method.rule.init(state.trained, None))
-        after, info = compiled_update(method)(arena, plainly, X, Y)
+        plainly = state._replace(rule=method.rule.init(state.trained))
+        after, info = jax.jit(partial(update, method))(arena, plainly, (X, Y))
     moved = [
         (x + form.scale * np.asarray(m[0]), y + np.asarray(m[1]) / np.sqrt(3.0))
         for x, y, m in zip(X, Y, found, strict=True)
@@ -178,12 +183,12 @@ def test_samples_move_along_the_derivative_of_the_cost_in_units_of_transport(smo
 def test_a_batch_is_the_mean_of_its_samples(smooth):
     run, arena, state = smooth
     form, jax = run.forms[0], run.engine.jax
-    method = replace(run.method, rule=plain(1.0, decay=False), batch=2)
+    method = replace(run.method, rule=scaled(optax.identity, 1.0, decay=False), batch=2)
     with jax.enable_x64(True):
-        state = state._replace(rule=method.rule.init(state.trained, None))
-        step = compiled_update(method)
-        both, info = step(arena, state, form.contexts[:2], form.outcomes[:2])
-        ones = [step(arena, state, form.contexts[k], form.outcomes[k]) for k in range(2)]
+        state = state._replace(rule=method.rule.init(state.trained))
+        step = jax.jit(partial(update, method))
+        both, info = step(arena, state, (form.contexts[:2], form.outcomes[:2]))
+        ones = [step(arena, state, (form.contexts[k], form.outcomes[k])) for k in range(2)]
     for name, leaf in both.trained["policy"].items():
         mean = np.mean([np.asarray(one.trained["policy"][name]) for one, _ in ones], axis=0)
         np.testing.assert_allclose(np.asarray(leaf), mean, rtol=1e-12, atol=1e-14)

@@ -24,8 +24,7 @@ def rows(seed, n, s, noise=1.0):
 def best_certificate(X, y, ball, weight=1.0, intercept=True, weights=None):
     nominal = Empirical(X, y, weights)
     form = general_form(Problem(Quadratic(weight), Linear(intercept=intercept), nominal, ball))
-    best = best_squares(form)
-    return form, squares_certificate(form, best.parameters, best.slopes)
+    return form, squares_certificate(form, *best_squares(form))
 
 
 @pytest.mark.sweep

@@ -32,7 +32,9 @@ def judged(cost, gamma, **ball):
     jax, trained = run.engine.jax, {"policy": policy, "auxiliary": np.zeros(0)}
     arena = jax.tree.map(lambda leaf: leaf[0], run.arena)
     with jax.enable_x64(True):
-        verdict = compiled_judge(run.method)(arena, trained, gamma, form.contexts, form.outcomes)
+        one = trained, np.float64(gamma), form.contexts, form.outcomes
+        batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], one)
+        verdict = jax.tree.map(lambda leaf: leaf[0], compiled_judge(run.method)(run.arena, *batch))
         slopes = np.asarray(slopes_of(run.method, arena, trained, form.contexts, form.outcomes))
     residuals = X @ THETA + INTERCEPT - y
     return jax.tree.map(np.asarray, verdict), residuals, problem, slopes

@@ -49,12 +49,6 @@ PROOF_SHARE = 0.1
 RADII = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 
 
-class Failure(NamedTuple):
-    """A block that left no finite numbers: the step at which that happened, from 1."""
-
-    step: int
-
-
 class _Best(NamedTuple):
     """The best policy of each problem so far, by its judged worst case."""
 
@@ -117,16 +111,14 @@ class Autodiff(FormBatch, Engine):
         return np.stack([x for x, _ in drawn]), np.stack([y for _, y in drawn])
 
     def update(self, state: Any, samples: Any) -> tuple[Any, Any]:
-        """Take one step for each sample; what was seen is a ``Failure`` or None."""
+        """Take one step for each sample; what was seen is the step (from 1) that failed, or None."""
         for contexts, outcomes in samples:
-            state, failure = self.learn(state, contexts, outcomes)
-            if failure is not None:
-                return state, failure
+            state, failed = self.learn(state, contexts, outcomes)
+            if failed is not None:
+                return state, failed
         return state, None
 
-    def learn(
-        self, state: Any, contexts: FloatArray, outcomes: FloatArray
-    ) -> tuple[Any, Failure | None]:
+    def learn(self, state: Any, contexts: FloatArray, outcomes: FloatArray) -> tuple[Any, int | None]:
         """Step through given rows, shape (problems, steps * minibatch, ...)."""
         batch = self.options.minibatch
         if batch > 1:
@@ -136,7 +128,7 @@ class Autodiff(FormBatch, Engine):
             )
         with self.engine.jax.enable_x64(True):
             jnp = self.engine.jnp
-            run = self.engine.steps.compiled_run(self.method, many=True)
+            run = self.engine.steps.compiled_run(self.method)
             X, Y = jnp.asarray(contexts), jnp.asarray(outcomes)
             after, info = run(self.arena, state, X, Y)
             if self._finite(after, info):
@@ -146,7 +138,7 @@ class Autodiff(FormBatch, Engine):
                 if not self._finite(after, info):
                     break
                 state = after
-            return state, Failure(int(state.steps[0]) + 1)
+            return state, int(state.steps[0]) + 1
 
     def _finite(self, state: Any, info: Any) -> bool:
         leaves = self.engine.jax.tree.leaves((state.trained, state.log_multiplier, info.cost))
@@ -154,12 +146,12 @@ class Autodiff(FormBatch, Engine):
 
     def judge(self, state: Any, seen: Any) -> tuple[Any, list[Bounds]]:
         """Look at where the run stands, remember the best, and set the multiplier to what was found."""
-        if isinstance(seen, Failure):
-            self.failed = seen.step
+        if seen is not None:
+            self.failed = seen
         if self.options.rough:
             return self._tail(state), [Bounds(np.inf, -np.inf, np.inf, proved=False)] * len(self.forms)
-        if isinstance(seen, Failure):
-            if seen.step == 1:
+        if seen is not None:
+            if seen == 1:
                 raise InvalidInputError(
                     "the cost and its derivative must be finite, got NaN or infinity at the first "
                     "step: check the cost function and the units of the outcomes."
@@ -275,13 +267,11 @@ class Autodiff(FormBatch, Engine):
         closed = [k for k in numbers if why_not_squares(self.forms[k]) is None]
         others = [k for k in numbers if k not in closed]
         gammas = np.exp(np.asarray(state.log_multiplier))
-        found = polished_batch(self, others, gammas, self.best.trained)
-        trained = closed_squares(self, closed, found.trained)
-        self.best, self.plans = _Best(self.best.values, trained), found.plans
+        trained, self.plans, rounds = polished_batch(self, others, gammas, self.best.trained)
+        self.best = _Best(self.best.values, closed_squares(self, closed, trained))
         for k in numbers:
-            rounds = found.rounds[k]
-            if rounds > 0:
-                self.endings[k] = f"It ended with {rounds} rounds of a program over all rows."
+            if rounds[k] > 0:
+                self.endings[k] = f"It ended with {rounds[k]} rounds of a program over all rows."
             elif k in closed:
                 self.endings[k] = "It ended at the closed form of the best policy."
 
@@ -335,7 +325,7 @@ class Autodiff(FormBatch, Engine):
         steepness = np.asarray(judged.verdict.steepness)[number, judged.weights[number] > 0.0]
         refuse_unbounded(form, trained, auxiliary, judged, number)
         remarks = []
-        if self.decays:
+        if getattr(self.optimizer, "decay", False):
             remarks.append(
                 "The learning rate fell to zero on schedule: a longer run may still find better."
             )
@@ -362,11 +352,6 @@ class Autodiff(FormBatch, Engine):
             remark=" ".join(remarks),
             polished=bool(self.endings[number]),
         )
-
-    @property
-    def decays(self) -> bool:
-        """Whether the learning rate falls to zero by the last step."""
-        return bool(getattr(self.method.rule, "decay", False))
 
     @staticmethod
     def adversary(problem: Problem, parameters: Parameters) -> Adversary:

@@ -72,13 +72,16 @@ class FormBatch:
         if options.rough:
             self.max_steps = max(BLOCK, int(ROUGH_SHARE * self.max_steps))
         self.seeds, first = list(seeds), self.forms[0]
+        self.optimizer = options.optimizer
+        if self.optimizer is None and not isinstance(first.policy, Linear):
+            self.optimizer = default_adam(self.max_steps)
         self.method = self.engine.steps.StepMethod(
             cost=first.cost,
             policy=replace(first.policy, features=None),  # contexts are features already
             order=first.order,
             outcomes_move=first.outcomes_move,
             inner_steps=options.inner_steps or ASCENT_STEPS,
-            rule=self._rule(options.optimizer, first),
+            rule=self._rule(),
             batch=options.minibatch,
             boxed=any(_stopped(form) for form in self.forms),
             average=options.optimizer is None and isinstance(first.policy, Linear),
@@ -87,17 +90,14 @@ class FormBatch:
         with self.engine.jax.enable_x64(True):
             self.arena = self._stack([self._arena(form) for form in self.forms])
 
-    def _rule(self, optimizer: Any, form: GeneralForm) -> Any:
-        rules = self.engine.rules
-        if optimizer is None:
-            if isinstance(form.policy, Linear):
-                return rules.DistanceOverGradients()
-            optimizer = default_adam(self.max_steps)
-        if isinstance(optimizer, Adam):
-            return rules.adam(optimizer.learning_rate, decay=optimizer.decay)
-        if isinstance(optimizer, SGD):
-            return rules.plain(optimizer.learning_rate, decay=optimizer.decay)
-        return rules.Optax(optimizer)
+    def _rule(self) -> Any:
+        rules, optax, chosen = self.engine.rules, self.engine.rules.optax, self.optimizer
+        if chosen is None:
+            return rules.distance_over_gradients()
+        if not isinstance(chosen, Adam | SGD):
+            return rules.given(chosen)
+        direction = optax.scale_by_adam if isinstance(chosen, Adam) else optax.identity
+        return rules.scaled(direction, chosen.learning_rate, decay=chosen.decay)
 
     def _arena(self, form: GeneralForm) -> Any:
         kappa = form.outcome_cost if form.outcomes_move else 1.0
@@ -137,11 +137,14 @@ class FormBatch:
                 trained.append(tree)
                 firsts.append(engine.jax.tree.map(lambda leaf, f=form: _first_distance(leaf, f), tree))
             stacked, count = self._stack(trained), len(self.forms)
+            rule = engine.jax.vmap(self.method.rule.init)(stacked)
+            if isinstance(rule, engine.rules.Travel):
+                rule = rule._replace(travelled=self._stack(firsts))
             gammas = np.array([self._first_multiplier(i, trained[i]) for i in range(count)])
             zeros = jnp.zeros(count)
             return engine.steps.AutodiffState(
                 trained=stacked,
-                rule=engine.jax.vmap(self.method.rule.init)(stacked, self._stack(firsts)),
+                rule=rule,
                 log_multiplier=jnp.log(jnp.asarray(gammas)),
                 multiplier_squares=zeros,
                 curvature=zeros,
@@ -214,7 +217,7 @@ class FormBatch:
         budgets = np.array([form.radius**form.order for form in self.forms])
         method = replace(self.method, inner_steps=JUDGE_STEPS, restart=False)
         with self.engine.jax.enable_x64(True):
-            compiled = self.engine.judging.compiled_judge(method, many=True)
+            compiled = self.engine.judging.compiled_judge(method)
 
             def look(gamma: FloatArray) -> Any:
                 chunks = [

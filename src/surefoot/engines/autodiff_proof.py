@@ -21,7 +21,7 @@ def exact_certificate(
     if problem is None or not isinstance(parameters, LinearParameters):
         return None
     if why_not_squares(form) is None:
-        return squares_certificate(form, parameters, best_squares(form).slopes)
+        return squares_certificate(form, parameters, best_squares(form)[1])
     if why_not_joint(problem) is None:
         least = form.cost.floor(problem.nominal.n_products)
         return joint_certificate(problem, parameters, least, target)

@@ -6,7 +6,7 @@ pure, so a batch of problems is the same function under ``jax.vmap``, on a CPU o
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -228,7 +228,7 @@ def update(
 
     cost, gradient, distance, curvature = _over_batch(one, x, y)
     progress = state.steps / arena.total_steps
-    steps, rule = method.rule.update(gradient, state.rule, state.trained, progress)
+    steps, rule = method.rule.update(gradient, state.rule, state.trained, progress=progress)
     if method.in_units:
         unit = arena.units["unit"]
         steps = {**steps, "policy": jax.tree.map(lambda step: unit * step, steps["policy"])}
@@ -267,19 +267,9 @@ def run(
 
 
 @lru_cache(maxsize=64)
-def compiled_run(method: StepMethod, *, many: bool = False) -> Any:
-    """Return ``run`` compiled for a method; with ``many`` every argument has a leading problem axis."""
-
-    def block(arena: Arena, state: AutodiffState, X: Array, Y: Array) -> tuple[AutodiffState, Info]:
-        return run(method, arena, state, X, Y)
-
-    return jax.jit(jax.vmap(block) if many else block)
-
-
-@lru_cache(maxsize=64)
-def compiled_update(method: StepMethod) -> Any:
-    """Return ``update`` compiled for a method."""
-    return jax.jit(lambda arena, state, x, y: update(method, arena, state, (x, y)))
+def compiled_run(method: StepMethod) -> Any:
+    """Return ``run`` compiled for a method; every argument has a leading problem axis."""
+    return jax.jit(jax.vmap(partial(run, method)))
 
 
 class Carry(NamedTuple):
@@ -356,4 +346,4 @@ def follow(
 @lru_cache(maxsize=64)
 def compiled_stream(method: StepMethod) -> Any:
     """Return ``follow`` compiled for a method."""
-    return jax.jit(lambda arena, carry, rows: follow(method, arena, carry, rows))
+    return jax.jit(partial(follow, method))

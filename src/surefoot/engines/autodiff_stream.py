@@ -70,7 +70,7 @@ class AutodiffStream(Stream):
             self._arena, state = self._jax.tree.map(lambda leaf: leaf[0], (self.engine.arena, state))
             self._method = replace(self.engine.method, average=False)
             if options.step.falls:
-                falling = self.engine.engine.rules.FallingStep
+                falling = self.engine.engine.rules.falling
                 rule = falling(options.step.coded()[1], options.window or np.inf)
                 self._method = replace(self._method, rule=rule)
                 state = state._replace(rule=())

@@ -8,7 +8,7 @@ penalty solves the equation, the policy of least norm that meets every row is th
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -25,15 +25,11 @@ SMALLEST_PENALTY, LARGEST_PENALTY, PENALTY_TOL = 1e-13, 1e13, 1e-13
 RANK_SHARE = 1e-13
 
 
-class BestSquares(NamedTuple):
-    """The best policy in the user's units, and slopes that prove it."""
+def best_squares(form: GeneralForm) -> tuple[LinearParameters, FloatArray]:
+    """Return the best policy in the user's units, and slopes that prove it.
 
-    parameters: LinearParameters
-    slopes: FloatArray
-
-
-def best_squares(form: GeneralForm) -> BestSquares:
-    """Return the best policy of a form for which ``why_not_squares`` has no reason."""
+    The form is one for which ``why_not_squares`` has no reason.
+    """
     squares = squares_of(form)
     lengths = np.linalg.norm(squares.free, axis=0)
     free = squares.free / np.where(lengths > 0.0, lengths, 1.0)
@@ -47,7 +43,7 @@ def best_squares(form: GeneralForm) -> BestSquares:
     theta, residuals = _ridge(squares, rows, target)
     errors = squares.target - squares.priced @ theta
     fixed = (inverse @ errors) / np.where(lengths > 0.0, lengths, 1.0)
-    return BestSquares(_user_parameters(form, theta, fixed), residuals)
+    return _user_parameters(form, theta, fixed), residuals
 
 
 def _ridge(squares: Squares, rows: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -108,7 +104,7 @@ def closed_squares(batch: FormBatch, numbers: Sequence[int], trained: Any) -> An
     leaves = [np.array(leaf) for leaf in leaves]
     for k in numbers:
         form = batch.forms[k]
-        policy = trained_parameters(form, best_squares(form).parameters)
+        policy = trained_parameters(form, best_squares(form)[0])
         best = {"policy": policy, "auxiliary": np.zeros(0)}
         for leaf, one in zip(leaves, batch.engine.jax.tree.leaves(best), strict=True):
             leaf[k] = one

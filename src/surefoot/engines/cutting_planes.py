@@ -71,6 +71,35 @@ class Atoms(NamedTuple):
         return Atoms(*(part[kept] for part in columns))
 
 
+def plane_program(
+    dense: FloatArray, right: FloatArray, rows: IntArray, weights: FloatArray, centre: FloatArray,
+    reach: FloatArray,
+) -> tuple[FloatArray, float, FloatArray] | None:  # fmt: skip
+    """Minimise g + sum_i w_i s_i with dense (parameters, g) - s_row <= right, within reach of a centre.
+
+    Atoms of row -1 have no s. Return parameters, value and multipliers, or None if there is no answer.
+    """
+    size = np.maximum(np.abs(dense).max(axis=1), 1.0)
+    held = np.flatnonzero(rows >= 0)
+    shape = len(rows), len(weights)
+    levels = csr_array((-1.0 / size[held], (held, rows[held])), shape=shape)
+    found = optimize.linprog(
+        np.concatenate([np.zeros(len(centre)), [1.0], weights]),
+        A_ub=hstack([csr_array(dense / size[:, None]), levels], format="csr"),
+        b_ub=right / size,
+        bounds=[
+            *zip(centre - reach, centre + reach, strict=True),
+            (0.0, None),
+            *([(None, None)] * len(weights)),
+        ],
+        method="highs",
+    )
+    if found.status != 0:
+        return None
+    masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
+    return found.x[: len(centre)], float(found.fun), masses
+
+
 class PlaneRun(ABC):
     """A run that adds the adversary's answers to a linear program, round by round.
 
@@ -212,7 +241,7 @@ class CuttingPlaneRun(PlaneRun):
     def _program(self) -> tuple[tuple[FloatArray, float], float, FloatArray] | None:
         """Return the best policy for the atoms within reach, what it would cost, and their masses."""
         form, atoms = self.form, self.atoms
-        n, s, m = len(form.weights), len(self.sizes), len(atoms.rows)
+        s = len(self.sizes)
         w = np.array(form.pieces.slopes)[atoms.lines]
         v = np.array(form.pieces.intercepts)[atoms.lines]
         gone = atoms.rows < 0
@@ -224,28 +253,13 @@ class CuttingPlaneRun(PlaneRun):
             [w[:, None] * at / self.sizes, np.where(gone, 0.0, w), -atoms.prices / unit]
         )
         right = w * y - np.where(gone, 0.0, v)
-        size = np.maximum(np.abs(dense).max(axis=1), 1.0)
-        held = np.flatnonzero(~gone)
-        levels = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
-        matrix = hstack([csr_array(dense / size[:, None]), levels], format="csr")
-        objective = np.concatenate([np.zeros(s + 1), [1.0], form.weights])
         centre = np.append(self.best[0], self.best[1])
         reach = np.append(np.full(s, self.reach), self.reach if form.intercept else 0.0)
-        bounds = [
-            *zip(centre - reach, centre + reach, strict=True),
-            (0.0, None),
-            *([(None, None)] * n),
-        ]
-        found = optimize.linprog(
-            objective, A_ub=matrix, b_ub=right / size, bounds=bounds,
-            method="highs",
-        )  # fmt: skip
-        if found.status != 0:
+        found = plane_program(dense, right, atoms.rows, form.weights, centre, reach)
+        if found is None:
             return None
-        masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
-        masses = np.where(gone, masses * atoms.prices, masses)
-        policy = found.x[:s], float(found.x[s])
-        return policy, float(found.fun), masses
+        at, value, masses = found
+        return (at[:s], float(at[s])), value, np.where(gone, masses * atoms.prices, masses)
 
 
 class ProvingRun(CuttingPlaneRun):

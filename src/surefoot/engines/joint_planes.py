@@ -8,8 +8,6 @@ w_l'(Theta'x' + t - y') + v_l - gamma c is linear in the policy and the multipli
 from typing import Any
 
 import numpy as np
-from scipy import optimize
-from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import JointForm, JointPlan, WassersteinForm
 from surefoot.ambiguity.joint_worst_case import (
@@ -20,7 +18,7 @@ from surefoot.ambiguity.joint_worst_case import (
     value_and_multipliers,
 )
 from surefoot.engines.affine_proof import FIRST_STEPS, draw_rows, why_no_dual
-from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun
+from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun, plane_program
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
@@ -139,7 +137,7 @@ class JointPlaneRun(PlaneRun):
     def _program(self) -> tuple[tuple[FloatArray, FloatArray], float, FloatArray] | None:
         """Return the best policy for the atoms within reach, what it would cost, and their masses."""
         form, atoms = self.form, self.atoms
-        (s, d), n, m = self.best[0].shape, len(form.weights), len(atoms.rows)
+        (s, d), m = self.best[0].shape, len(atoms.rows)
         # Solvers of programs know numbers of the size of one: costs count in those of the best policy.
         unit = self.value - min(form.least, 0.0) or 1.0
         w, levels = form.lines.slopes[atoms.lines] / unit, form.lines.levels / unit
@@ -151,28 +149,15 @@ class JointPlaneRun(PlaneRun):
         constants = np.where(gone[:, None], 0.0, w * self.units)
         dense = np.column_stack([products, constants, -atoms.prices / (form.budget or 1.0)])
         right = (w * y).sum(axis=1) - np.where(gone, 0.0, levels[atoms.lines])
-        size = np.maximum(np.abs(dense).max(axis=1), 1.0)
-        held = np.flatnonzero(~gone)
-        costs = csr_array((-1.0 / size[held], (held, atoms.rows[held])), shape=(m, n))
-        matrix = hstack([csr_array(dense / size[:, None]), costs], format="csr")
-        objective = np.concatenate([np.zeros(s * d + d), [1.0], form.weights])
         centre = np.concatenate([self.best[0].ravel(), self.best[1]])
         reach = np.full(len(centre), self.reach)
         reach[s * d :] *= form.intercept
-        bounds = [
-            *zip(centre - reach, centre + reach, strict=True),
-            (0.0, None),
-            *([(None, None)] * n),
-        ]
-        found = optimize.linprog(
-            objective, A_ub=matrix, b_ub=right / size, bounds=bounds, method="highs"
-        )
-        if found.status != 0:
+        found = plane_program(dense, right, atoms.rows, form.weights, centre, reach)
+        if found is None:
             return None
-        masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
+        policy, value, masses = found
         masses = np.where(gone, masses * atoms.prices, masses)
-        policy = found.x[: s * d].reshape(s, d), found.x[s * d : s * d + d]
-        return policy, unit * float(found.fun), masses
+        return (policy[: s * d].reshape(s, d), policy[s * d :]), unit * value, masses
 
 
 def _cost_size(form: Any) -> float:

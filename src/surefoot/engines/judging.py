@@ -1,6 +1,6 @@
 """Judge a policy: how much the adversary can gain from each row at a given multiplier."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -137,13 +137,10 @@ def _largest_curvature(cost_of: Any, move: Move, slopes: Move, inside: Move) -> 
 
 
 @lru_cache(maxsize=64)
-def compiled_judge(method: StepMethod, *, many: bool = False) -> Any:
-    """Return a compiled ``judge_row`` over rows: (arena, trained, gamma, X, Y) -> Verdict of rows."""
-
-    def rows(arena: Arena, trained: Tree, gamma: Array, X: Array, Y: Array) -> Verdict:
-        return jax.vmap(lambda x, y: judge_row(method, arena, trained, gamma, x, y))(X, Y)
-
-    return jax.jit(jax.vmap(rows) if many else rows)
+def compiled_judge(method: StepMethod) -> Any:
+    """Return a compiled ``judge_row`` over problems and their rows: (arena, trained, gamma, X, Y)."""
+    over_rows = jax.vmap(partial(judge_row, method), in_axes=(None, None, None, 0, 0))
+    return jax.jit(jax.vmap(over_rows))
 
 
 def slopes_of(method: StepMethod, arena: Arena, trained: Tree, X: Array, Y: Array) -> Array:

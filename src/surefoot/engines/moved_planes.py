@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize
-from scipy.sparse import csr_array, hstack
 
 from surefoot.ambiguity import Adversary
 from surefoot.ambiguity.plan import rebalanced
 from surefoot.certificates import move_distances
 from surefoot.certificates.general import affine_design
 from surefoot.engines.autodiff_forms import FormBatch
-from surefoot.engines.cutting_planes import FIRST_REACH, KEPT_ROUNDS, PlaneRun
+from surefoot.engines.cutting_planes import FIRST_REACH, KEPT_ROUNDS, PlaneRun, plane_program
 from surefoot.engines.multiplier_search import CHECK_ROWS
 from surefoot.exceptions import UnboundedProblemError
 from surefoot.policies import Linear
@@ -178,28 +176,18 @@ class MovedPlaneRun(PlaneRun):
 
     def _program(self) -> tuple[tuple[FloatArray, float], float, FloatArray] | None:
         form, atoms = self.form, self.atoms
-        n, p, m = len(form.weights), len(self.sizes), len(atoms.rows)
         unit = self._cost_unit()  # solvers of programs know numbers of the size of one
         budget = form.radius**form.order or 1.0
         dense = np.column_stack([atoms.slopes / unit, -atoms.prices / budget])
-        size = np.maximum(np.abs(dense).max(axis=1), 1.0)
-        costs = csr_array((-1.0 / size, (np.arange(m), atoms.rows)), shape=(m, n))
-        matrix = hstack([csr_array(dense / size[:, None]), costs], format="csr")
-        objective = np.concatenate([np.zeros(p), [1.0], form.weights])
-        centre = self.best[0]
-        bounds = [
-            *zip(centre - self.reach, centre + self.reach, strict=True),
-            (0.0, None),
-            *[(None, None) if weight > 0.0 else (0.0, 0.0) for weight in form.weights],
-        ]
-        right = -atoms.levels / unit / size
-        found = optimize.linprog(objective, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
-        if found.status != 0:
+        centre, reach = self.best[0], np.full(len(self.sizes), self.reach)
+        right = -atoms.levels / unit
+        found = plane_program(dense, right, atoms.rows, form.weights, centre, reach)
+        if found is None:
             return None
-        promised = unit * float(found.fun)
-        inside = np.abs(found.x[:p] - centre).max(initial=0.0) < 0.99 * self.reach
-        self.bound = max(self.bound, promised) if inside else self.bound
-        return (found.x[:p], 0.0), promised, np.maximum(-found.ineqlin.marginals, 0.0) / size
+        at, promised, masses = found
+        inside = np.abs(at - centre).max(initial=0.0) < 0.99 * self.reach
+        self.bound = max(self.bound, unit * promised) if inside else self.bound
+        return (at, 0.0), unit * promised, masses
 
     def _cost_unit(self) -> float:
         """Return the size of costs above the least one."""
@@ -225,19 +213,12 @@ def _parameter_sizes(form: GeneralForm) -> FloatArray:
     return np.concatenate([np.ones(len(form.auxiliary[0])), intercept, theta])
 
 
-class Polished(NamedTuple):
-    """Policies of a batch after some rounds, plans of their adversaries, and how many rounds."""
-
-    trained: Any
-    plans: list[Adversary | None]
-    rounds: list[int]
-
-
 def polished_batch(
     batch: FormBatch, numbers: Sequence[int], multipliers: FloatArray, trained: Any
-) -> Polished:
-    """Return policies no worse than those given, of some problems of a batch if they have a program.
+) -> tuple[Any, list[Adversary | None], list[int]]:
+    """Return policies no worse than those given, plans of their adversaries, and how many rounds.
 
+    Only some problems of a batch are looked at, and only where they have a program.
     ``multipliers`` are where the searches for the adversaries' multipliers begin.
     """
     leaves, tree = batch.engine.jax.tree.flatten(trained)
@@ -256,4 +237,4 @@ def polished_batch(
         plans[k], rounds[k] = run.slopes, run.steps
         for leaf, one in zip(leaves, batch.engine.jax.tree.leaves(run.trained), strict=True):
             leaf[k] = one[0]
-    return Polished(tree.unflatten(leaves), plans, rounds)
+    return tree.unflatten(leaves), plans, rounds
