@@ -4,9 +4,8 @@ from surefoot.ambiguity.base import AmbiguitySet
 from surefoot.ambiguity.contamination import Contamination
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows, Geometry
 from surefoot.ambiguity.joint import JointForm
-from surefoot.ambiguity.joint_plan import JointPlan
 from surefoot.ambiguity.joint_slopes import JointSlopes
-from surefoot.ambiguity.plan import Plan
+from surefoot.ambiguity.plan import JointPlan, Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.wasserstein import RADIUS_RULES, WassersteinBall, WassersteinForm
 from surefoot.sets import Box

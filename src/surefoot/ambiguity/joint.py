@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 
 from surefoot.ambiguity.form import Adversary
-from surefoot.ambiguity.joint_plan import JointPlan, joint_plan_bound
 from surefoot.ambiguity.joint_rows import JointRows
 from surefoot.ambiguity.joint_slopes import JointSlopes, joint_slopes_bound
 from surefoot.ambiguity.joint_worst_case import adversary, worst_value
+from surefoot.ambiguity.plan import JointPlan, joint_plan_bound
 from surefoot.typing import FloatArray
 
 

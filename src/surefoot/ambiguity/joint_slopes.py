@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity.joint_plan import mended_bound
 from surefoot.ambiguity.joint_rows import JointRows
-from surefoot.ambiguity.plan import idle_value
+from surefoot.ambiguity.plan import idle_value, mended_bound
 from surefoot.typing import BoolArray, FloatArray
 
 # Directions of S below this share of its largest one are left to the repair.

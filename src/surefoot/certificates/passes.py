@@ -6,6 +6,7 @@ each row: here they are those of the rounded cost at some policy, so that a poli
 all of them, and the bound asks only for E[u y], E[u x] and E[u].
 """
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,27 +60,11 @@ class RowSums(NamedTuple):
 
     def plus(self, other: "RowSums") -> "RowSums":
         """Return the sums over both sets of rows."""
-        return RowSums(
-            self.cost + other.cost,
-            self.rounded_cost + other.rounded_cost,
-            self.slope_outcome + other.slope_outcome,
-            self.gradient + other.gradient,
-            self.curvature + other.curvature,
-            self.columns + other.columns,
-            self.outcome + other.outcome,
-        )
+        return RowSums._make(map(operator.add, self, other))
 
     def over(self, count: int) -> "RowSums":
         """Return means over so many rows."""
-        return RowSums(
-            self.cost / count,
-            self.rounded_cost / count,
-            self.slope_outcome / count,
-            self.gradient / count,
-            self.curvature / count,
-            self.columns / count,
-            self.outcome / count,
-        )
+        return RowSums._make(part / count for part in self)
 
 
 class SecondMoments(NamedTuple):
