@@ -10,9 +10,9 @@ import numpy as np
 
 from surefoot.comparison.methods import OURS, Method, chosen_methods, constant_order
 from surefoot.comparison.result import Comparison, Trial
-from surefoot.comparison.splits import Folds, Split, Splits, some_of
+from surefoot.comparison.splits import Folds, Split, Splits, some_of, taken
 from surefoot.costs import Cost
-from surefoot.estimators.preparation import Table, read_table
+from surefoot.estimators.preparation import read_table
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, SurefootError
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
@@ -115,7 +115,7 @@ def compare(
     outcomes = _outcomes(y, len(table), cost)
     chosen = chosen_methods(methods, cost, table, seed)
     named = _reference(reference, chosen)
-    data = _Data(X, table, outcomes, cost, most_rows, seed)
+    data = _Data(X, outcomes, cost, most_rows, seed)
     parts = plan.splits(len(table), seed)
     trials, status = _run(data, chosen, parts, on_progress)
     return Comparison(
@@ -148,25 +148,13 @@ def _outcomes(y: Any, rows: int, cost: Cost) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """All rows, and how to take some of them in the shape they came in."""
+    """All rows, and what judges decisions on some of them."""
 
     X: Any
-    table: Table
     outcomes: FloatArray
     cost: Cost
     most_rows: int | None
     seed: int
-
-    def contexts(self, rows: IntArray) -> Any:
-        if isinstance(self.X, Table):
-            return self.X.take(rows)
-        if hasattr(self.X, "iloc"):
-            return self.X.iloc[rows]
-        if hasattr(self.X, "columns"):
-            return self.X[rows]
-        if isinstance(self.X, np.ndarray):
-            return self.X[rows]
-        return [self.X[row] for row in rows]
 
     def mean_cost(self, decisions: Any, rows: IntArray) -> float:
         outcomes = self.outcomes[rows]
@@ -236,8 +224,8 @@ def _trial(
         warnings.simplefilter("always")
         try:
             model = method.fresh()
-            model.fit(data.contexts(train), data.outcomes[train])
-            cost = data.mean_cost(model.predict(data.contexts(sample.test)), sample.test)
+            model.fit(taken(data.X, train), data.outcomes[train])
+            cost = data.mean_cost(model.predict(taken(data.X, sample.test)), sample.test)
         # Not narrower: methods are the user's own, and one that fails must not end the others.
         except Exception as error:
             cost, reason = None, f"{type(error).__name__}: {error}"

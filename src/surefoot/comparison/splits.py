@@ -3,9 +3,11 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from surefoot.estimators.preparation import Table
 from surefoot.exceptions import InvalidInputError
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
@@ -39,6 +41,17 @@ def some_of(rows: IntArray, most: int | None, rng: np.random.Generator) -> IntAr
     if most is None or len(rows) <= most:
         return rows
     return np.sort(rng.choice(rows, most, replace=False))
+
+
+def taken(X: Any, rows: IntArray) -> Any:
+    """Return some rows of contexts, in the order asked for and in the shape in which they came."""
+    if isinstance(X, Table):
+        return X.take(rows)
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "columns") or isinstance(X, np.ndarray):
+        return X[rows]
+    return [X[row] for row in rows]
 
 
 class Splits(ABC):

@@ -23,7 +23,7 @@ from surefoot.forecasts import Suspect
 from surefoot.nominals import Nominal
 from surefoot.random import rng_for
 from surefoot.report.origin import Origin
-from surefoot.report.promise import Adversary, Promise, adversary_of_columns, promise_of, robust_part
+from surefoot.report.promise import Promise, Shares, adversary_of_columns, promise_of, robust_part
 from surefoot.report.rows import ReportRows
 from surefoot.report.trials import MOST_ROWS, Trials, run_trials
 from surefoot.typing import FloatArray
@@ -33,16 +33,6 @@ from surefoot.version import __version__
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "joblib")
 # Levels of a category that are named one by one.
 SHOWN_LEVELS = 4
-
-
-@dataclass(frozen=True)
-class ColumnFact:
-    """A column of the contexts: what it is, what is in it, and how many gaps."""
-
-    name: str
-    kind: str
-    holds: str
-    gaps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +52,10 @@ class Facts:
     judged, trials
         The rows of the trials, and what came out of them.
     promise, adversary
-        What is stated about new rows, and what the worst case moves.
-    columns, suspects, notes
+        What is stated about new rows; which columns the worst case moves, and what this means.
+    columns
+        Of each column of the contexts its name, what it is, what is in it, and how many gaps.
+    suspects, notes
         About the data.
     settings, versions
         To repeat it all.
@@ -78,8 +70,8 @@ class Facts:
     judged: ReportRows
     trials: Trials
     promise: Promise
-    adversary: Adversary
-    columns: tuple[ColumnFact, ...]
+    adversary: tuple[Shares, str]
+    columns: tuple[tuple[str, str, str, int], ...]
     suspects: tuple[Suspect, ...]
     notes: tuple[str, ...]
     origin: Origin
@@ -179,11 +171,11 @@ def _seen(model: Any, X: Any, rows: ReportRows, origin: Origin) -> bool | None:
     return fingerprint(contexts, y) == learned
 
 
-def _column_fact(name: str, column: Column) -> ColumnFact:
+def _column_fact(name: str, column: Column) -> tuple[str, str, str, int]:
     gaps = int(column.gaps.sum())
     values = column.values[~column.gaps]
     if len(values) == 0:
-        return ColumnFact(name, column.kind, "nothing", gaps)
+        return name, column.kind, "nothing", gaps
     if column.kind == NUMBER:
         flag = bool(np.isin(values, [0.0, 1.0]).all())
         holds = "0 or 1" if flag else f"{values.min():g} to {values.max():g}"
@@ -193,7 +185,7 @@ def _column_fact(name: str, column: Column) -> ColumnFact:
         levels = sorted(set(values))
         more = f" and {len(levels) - SHOWN_LEVELS} more" if len(levels) > SHOWN_LEVELS else ""
         holds = ", ".join(levels[:SHOWN_LEVELS]) + more
-    return ColumnFact(name, column.kind, holds, gaps)
+    return name, column.kind, holds, gaps
 
 
 def _status(robust: RobustEstimator) -> tuple[str, ...]:

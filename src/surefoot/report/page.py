@@ -117,7 +117,7 @@ def _data(facts: Facts) -> Markup:
     )
     columns = grid(
         ["column", "read as", "holds", "gaps"],
-        [(c.name, c.kind, c.holds, str(c.gaps) if c.gaps else "-") for c in facts.columns],
+        [(*about, str(gaps or "-")) for *about, gaps in facts.columns],
         right=1,
     )
     parts = [element("p", about), element("p", words.own_decisions(facts)), columns]
@@ -274,7 +274,7 @@ def _columns(facts: Facts, found: Judgement | None) -> Markup:
             dots(found.unknown, f"cost a {facts.each} more", zero=True),
             title="If a column were not known",
         ))  # fmt: skip
-    shares = facts.adversary.shares
+    shares, meaning = facts.adversary
     if shares:
         entries = [Interval(name, 100 * share, 0.0, 100 * share, "worse") for name, share in shares]
         pair.append(_figure(dots(entries, "share of the adversary's moves, %"),
@@ -292,7 +292,7 @@ def _columns(facts: Facts, found: Judgement | None) -> Markup:
     parts = [element("div", *pair, kind="pair")] if pair else []
     if found is not None:
         parts.append(element("p", told, kind="soft"))
-    return _section("Which columns matter", *parts, element("p", facts.adversary.sentence))
+    return _section("Which columns matter", *parts, element("p", meaning))
 
 
 def _repeat(facts: Facts) -> Markup:

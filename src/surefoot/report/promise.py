@@ -60,23 +60,8 @@ class Promise:
     title: str = "What is guaranteed"
 
 
-@dataclass(frozen=True)
-class Adversary:
-    """Which columns the worst case moves.
-
-    Attributes
-    ----------
-    shares
-        By column, its share of the transport, the largest first.
-    outcome_share
-        The share that is spent on outcomes.
-    sentence
-        What this means, or why nothing is known.
-    """
-
-    shares: tuple[tuple[str, float], ...]
-    outcome_share: float
-    sentence: str
+# By column, its share of the transport, the largest first.
+Shares = tuple[tuple[str, float], ...]
 
 
 def robust_part(model: Any) -> RobustEstimator:
@@ -156,32 +141,35 @@ def _worst_cases(
     return (SHIFTS, tuple(costs.tolist())) if np.isfinite(costs).all() else ((), ())
 
 
-def adversary_of_columns(model: Any, rows: ReportRows) -> Adversary:
-    """Return which columns the worst case moves around these rows."""
+def adversary_of_columns(model: Any, rows: ReportRows) -> tuple[Shares, str]:
+    """Return which columns the worst case moves around these rows, and what this means.
+
+    Where nothing is known there are no shares, and the sentence says why.
+    """
     robust = robust_part(model)
     if decides(robust):
-        return Adversary((), 1.0, (
+        return (), (
             "The worst case of the ensemble moves outcomes alone: columns are taken as they come, and "
             "the bound says nothing about errors in them. What such errors would cost is measured "
             "instead."
-        ))  # fmt: skip
+        )
     y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             found = model.augmentation(rows.X, y)
         except SurefootError as error:
-            return Adversary((), 0.0, f"What the adversary moves is not known: {error}")
+            return (), f"What the adversary moves is not known: {error}"
     names = dict(zip(found.columns, _column_names(found.columns, rows), strict=True))
     used = tuple((names[one.name], one.share) for one in found.most_used(SHOWN_COLUMNS))
     if not used and found.outcome_share == 0.0:
-        return Adversary((), 0.0, "At this radius the adversary moves nothing.")
+        return (), "At this radius the adversary moves nothing."
     told = (
         f"Within radius {found.radius:.3g} the adversary raises the expected cost on these rows from "
         f"{found.cost_before:.4g} to {found.worst_case:.4g}; it moves {100 * found.share_moved:.0f} % "
         "of the rows, along the columns on which decisions lean most."
     )
-    return Adversary(used, found.outcome_share, told)
+    return used, told
 
 
 def _column_names(columns: Sequence[str], rows: ReportRows) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from surefoot.comparison.splits import taken
 from surefoot.estimators.preparation import Table, read_table
 from surefoot.estimators.preparation.table import DATE, NUMBER
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
@@ -74,7 +75,7 @@ class ReportRows:
         """Return some rows, in the order asked for."""
         days = None if self.days is None else self.days[rows]
         return ReportRows(
-            _taken(self.X, rows), self.table.take(rows), self.y[rows], days, self.ordered,
+            taken(self.X, rows), self.table.take(rows), self.y[rows], days, self.ordered,
             self.places[rows],
         )  # fmt: skip
 
@@ -150,12 +151,6 @@ def _moments(table: Table, time: Any) -> NDArray[Any]:
             f"time must be known in every row, got a gap in row {int(np.argmax(gaps))}."
         )
     return moments
-
-
-def _taken(X: Any, rows: IntArray) -> Any:
-    if isinstance(X, Table):
-        return X.take(rows)
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _column_of(X: Any, column: int) -> Any:

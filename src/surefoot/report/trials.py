@@ -1,8 +1,8 @@
 """Decisions on rows that a policy had not seen: the model's recipe beside simpler ways to decide."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -115,42 +115,6 @@ class Trials:
         return tuple(method for method in self.methods if not method.reason)
 
 
-@dataclass(frozen=True, eq=False)
-class _AsItIs(Method):
-    """A fitted model that learns nothing more."""
-
-    def fresh(self) -> Any:
-        """Return what has a ``fit``."""
-        return self
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Return the model."""
-        del X, y
-        return self.estimator
-
-
-@dataclass(eq=False)
-class _Running:
-    """What one method has answered so far."""
-
-    method: Method
-    decisions: list[FloatArray] = field(default_factory=list)
-    costs: list[FloatArray] = field(default_factory=list)
-    moved: list[list[FloatArray]] = field(default_factory=list)
-    reason: str = ""
-
-    def answer(self) -> MethodTrial:
-        """Return all splits in one."""
-        label = LABELS[self.method.name]
-        if self.reason:
-            return MethodTrial(self.method.name, label, np.empty((0, 1)), np.empty(0), (), self.reason)
-        moved = [float(np.concatenate(costs).mean()) for costs in zip(*self.moved, strict=True)]
-        return MethodTrial(
-            self.method.name, label, np.concatenate(self.decisions), np.concatenate(self.costs),
-            tuple(moved),
-        )  # fmt: skip
-
-
 def default_splits(rows: int, *, ordered: bool) -> Splits:
     """Return five folds, or five windows of the later half in order of time."""
     if not ordered:
@@ -175,37 +139,20 @@ def run_trials(
     these fits are not passed on: they speak of parts of the rows.
     """
     plan = default_splits(len(rows), ordered=rows.ordered) if splits is None else splits
-    running = [_Running(method) for method in _methods(model, cost, rows, seed, new=new)]
-    spread = rows.spread
-    judged: list[IntArray] = []
-    effects: list[tuple[FloatArray, FloatArray]] = []
-    looked_at: list[IntArray] = [np.empty(0, dtype=np.int64)]
-    suspects: dict[tuple[int, str], Suspect] = {}
-    columns: tuple[int, ...] = ()
-    for split in plan.splits(len(rows), seed):
-        part = rows.take(split.train), rows.take(split.test)
-        judged.append(split.test)
-        for one in running:
-            if one.reason:
-                continue
-            if on_progress is not None:
-                on_progress(f"{one.method.name}, {split.name}")
-            fitted = _judge(one, cost, part, spread, seed)
-            if one is running[0] and fitted is not None:
-                chosen = _some(len(part[1]), seed)
-                some = part[1].take(chosen)
-                looked_at.append(split.test[chosen])
-                columns = columns or _strong_columns(fitted, some, seed)
-                effects.append(_effects(fitted, cost, some, columns, spread, seed))
-            if one.method.name == OURS and fitted is not None:
-                suspects |= _suspects(fitted, split, rows)
-    found = tuple(one.answer() for one in running)
-    unknown, wrong = zip(*effects, strict=True) if effects else ((np.empty((0, 0)),),) * 2
+    parts = plan.splits(len(rows), seed)
+    trials, effects, suspects = [], None, dict[tuple[int, str], Suspect]()
+    for method in _methods(model, cost, rows, seed, new=new):
+        trial, fitted = _tried(method, cost, rows, parts, seed, on_progress)
+        trials.append(trial)
+        if effects is None:
+            effects = _column_effects(fitted, cost, rows, parts, seed)
+        if method.name == OURS:
+            for one, split in zip(fitted, parts, strict=False):
+                suspects |= _suspects(one, split, rows)
+    assert effects is not None  # the model or its recipe is always tried
     return Trials(
-        methods=found, judged=np.concatenate(judged), described=plan.describe(len(rows)),
-        effects=ColumnEffects(
-            np.concatenate(looked_at), columns, np.concatenate(unknown), np.concatenate(wrong)
-        ),
+        methods=tuple(trials), judged=np.concatenate([split.test for split in parts]),
+        described=plan.describe(len(rows)), effects=effects,
         suspects=tuple(suspects[key] for key in sorted(suspects)),
     )  # fmt: skip
 
@@ -214,33 +161,39 @@ def _methods(model: Any, cost: Cost, rows: ReportRows, seed: int, *, new: bool) 
     """Return the model if rows are new to it, its recipe, and the baselines that take its cost."""
     kinked = isinstance(cost, ConvexPiecewiseCost)
     names = [name for name in LABELS if name not in (MODEL, OURS)] if kinked else ["saa"]
-    own: list[Method] = [_AsItIs(MODEL, model)] if new else []
+    own = [Method(MODEL, model)] if new else []
     return [*own, Method(OURS, clone(model)), *chosen_methods(names, cost, rows.table, seed)]
 
 
-def _judge(
-    one: _Running, cost: Cost, part: tuple[ReportRows, ReportRows], spread: FloatArray, seed: int
-) -> Any:
-    """Fit a method on the first rows and judge it on the second; return it, or None if it failed."""
-    train, test = part
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            fitted = one.method.fresh().fit(train.X, _outcomes(train))
-            decisions = _decide(fitted, test.X)
-            moved = [_decide(fitted, test.moved(shift, spread, seed)) for shift in MOVES]
-        # Not narrower: a baseline that fails on a split must not end the report.
-        except Exception as error:
-            one.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            return None
-    one.decisions.append(decisions)
-    one.costs.append(cost.evaluate(decisions, test.y))
-    one.moved.append([cost.evaluate(z, test.y) for z in moved])
-    return fitted
-
-
-def _outcomes(rows: ReportRows) -> FloatArray:
-    return rows.y[:, 0] if rows.y.shape[1] == 1 else rows.y
+def _tried(
+    method: Method, cost: Cost, rows: ReportRows, splits: Sequence[Split], seed: int,
+    on_progress: Callable[[str], None] | None,
+) -> tuple[MethodTrial, list[Any]]:  # fmt: skip
+    """Fit a method on each split and judge it on the rows left out; return the fits, too."""
+    label, spread, answers = LABELS[method.name], rows.spread, []
+    fits: list[Any] = []
+    for split in splits:
+        if on_progress is not None:
+            on_progress(f"{method.name}, {split.name}")
+        train, test = rows.take(split.train), rows.take(split.test)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                y = train.y[:, 0] if train.y.shape[1] == 1 else train.y
+                # The model itself is judged as it is.
+                fitted = method.estimator if method.name == MODEL else method.fresh().fit(train.X, y)
+                contexts = [test.X, *(test.moved(shift, spread, seed) for shift in MOVES)]
+                decisions = [_decide(fitted, X) for X in contexts]
+            # Not narrower: a baseline that fails on a split must not end the report.
+            except Exception as error:
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                return MethodTrial(method.name, label, np.empty((0, 1)), np.empty(0), (), reason), fits
+        fits.append(fitted)
+        answers.append((decisions[0], [cost.evaluate(z, test.y) for z in decisions]))
+    found = [np.concatenate(costs) for costs in zip(*(costs for _, costs in answers), strict=True)]
+    decided = np.concatenate([decisions for decisions, _ in answers])
+    moved = tuple(float(costs.mean()) for costs in found[1:])
+    return MethodTrial(method.name, label, decided, found[0], moved), fits
 
 
 def _decide(fitted: Any, X: Any) -> FloatArray:
@@ -268,6 +221,27 @@ def _strong_columns(fitted: Any, rows: ReportRows, seed: int) -> tuple[int, ...]
         ]
     strongest = np.argsort(-np.array(change), kind="stable")[:MOST_COLUMNS]
     return tuple(int(j) for j in np.sort(strongest))
+
+
+def _column_effects(
+    fitted: Sequence[Any], cost: Cost, rows: ReportRows, splits: Sequence[Split], seed: int
+) -> ColumnEffects:
+    """Return what columns are worth to the policies of each split, on some of its rows."""
+    looked_at, unknown, wrong = [np.empty(0, dtype=np.int64)], [], []
+    columns: tuple[int, ...] = ()
+    for one, split in zip(fitted, splits, strict=False):
+        places = split.test[_some(len(split.test), seed)]
+        some = rows.take(places)
+        looked_at.append(places)
+        columns = columns or _strong_columns(one, some, seed)
+        effects = _effects(one, cost, some, columns, rows.spread, seed)
+        unknown.append(effects[0])
+        wrong.append(effects[1])
+    nothing = [np.empty((0, 0))]
+    return ColumnEffects(
+        np.concatenate(looked_at), columns, np.concatenate(unknown or nothing),
+        np.concatenate(wrong or nothing),
+    )  # fmt: skip
 
 
 def _effects(
