@@ -14,6 +14,18 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtr
 JAX_DEFAULT_SECONDS, KEPT_SECONDS = 1.0, 0.2
 
 
+def load_extra(module: str, message: str) -> Any:
+    """Return a module of an optional package, or say what to install.
+
+    >>> load_extra("json", "never said").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(message) from error
+
+
 def load_jax(what: str) -> Any:
     """Return the module ``jax``, or say which command installs it.
 
@@ -22,10 +34,7 @@ def load_jax(what: str) -> Any:
     what
         What needs it, as the start of the sentence: "CustomCost needs JAX: run ...".
     """
-    try:
-        return importlib.import_module("jax")
-    except ImportError as error:
-        raise MissingExtraError(f'{what} needs JAX: run pip install "surefoot[jax]".') from error
+    return load_extra("jax", f'{what} needs JAX: run pip install "surefoot[jax]".')
 
 
 def keep_compiled(jax: Any) -> None:

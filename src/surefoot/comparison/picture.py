@@ -5,7 +5,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.tracing import load_extra
 
 if TYPE_CHECKING:
     from surefoot.comparison.result import Comparison, ComparisonRow
@@ -16,12 +17,7 @@ FORMATS = (".png", ".svg", ".pdf")
 
 def require_matplotlib() -> None:
     """Raise before any work if pictures cannot be drawn."""
-    try:
-        importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise MissingExtraError(
-            'A picture needs matplotlib: run pip install "surefoot[cli]".'
-        ) from error
+    load_extra("matplotlib", 'A picture needs matplotlib: run pip install "surefoot[cli]".')
 
 
 def check_target(path: Path) -> Path:

@@ -1,6 +1,5 @@
 """What a comparison found: costs, paired differences with intervals, scores."""
 
-import importlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +12,8 @@ from scipy import stats
 
 from surefoot.comparison.picture import draw
 from surefoot.comparison.splits import Splits
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
+from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
 
 
@@ -219,11 +219,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return the rows as a pandas data frame, indexed by method."""
-        try:
-            # Not at the top: pandas is optional, and nothing else here needs it.
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
+        pandas = load_extra("pandas", "to_frame needs pandas: pip install pandas")
         return pandas.DataFrame([asdict(row) for row in self.rows]).set_index("method")
 
     def picture(self, target: str | Path | Any) -> None:

@@ -1,7 +1,6 @@
 """YAZ: two years of daily demand for seven ingredients at a restaurant in Stuttgart."""
 
 import csv
-import importlib
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -9,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
+from surefoot.tracing import load_extra
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_choice, check_flag, check_integer
 
@@ -123,11 +123,7 @@ class YazData:
         >>> contexts.shape, list(outcomes.columns)[:3]
         ((765, 30), ['calamari', 'fish', 'shrimp'])
         """
-        try:
-            # Not at the top: pandas is optional, and nothing else here needs it.
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_pandas needs pandas: pip install pandas") from error
+        pandas = load_extra("pandas", "to_pandas needs pandas: pip install pandas")
         index = pandas.DatetimeIndex(self.dates, name="date")
         return (
             pandas.DataFrame(self.contexts, index=index, columns=list(self.feature_names), copy=True),

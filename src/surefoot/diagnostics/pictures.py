@@ -4,7 +4,6 @@ Every function draws into the axes that it is given, or makes a figure of its ow
 axes. matplotlib is loaded on the first call: ``pip install "surefoot[cli]"``.
 """
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 from surefoot.diagnostics.adversary_path import AdversaryPath
 from surefoot.diagnostics.price import CostCurve, PriceOfRobustness
 from surefoot.estimators.augmentation import Augmentation
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
 from surefoot.random import rng_for
+from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer
 
@@ -30,13 +30,6 @@ LONG_RUN = 20
 SMALLEST_GAP = 1e-12
 
 
-def _pyplot() -> Any:
-    try:
-        return importlib.import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise MissingExtraError('Pictures need matplotlib: run pip install "surefoot[cli]".') from error
-
-
 def _axes(axes: Any, size: tuple[float, float]) -> Any:
     """Return the axes given, or those of a new figure."""
     return _panels(axes, 1, size)[0]
@@ -44,7 +37,8 @@ def _axes(axes: Any, size: tuple[float, float]) -> Any:
 
 def _panels(axes: Any, count: int, size: tuple[float, float]) -> list[Any]:
     """Return so many axes: those given, or those of a new figure with at most four in a row."""
-    plt = _pyplot()
+    needed = 'Pictures need matplotlib: run pip install "surefoot[cli]".'
+    plt = load_extra("matplotlib.pyplot", needed)
     if axes is None:
         across = min(count, 4)
         down = -(-count // across)

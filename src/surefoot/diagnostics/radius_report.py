@@ -1,6 +1,5 @@
 """All radius rules side by side, and what each does to the policy."""
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,12 +10,13 @@ from surefoot.diagnostics.text_table import number, text_table
 from surefoot.estimators import RobustEstimator, RobustNewsvendor
 from surefoot.estimators.radius_rules import CONFIDENCE, ruled_radius, transport_forms
 from surefoot.estimators.radius_selection import choose_radius
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Question
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem
 from surefoot.solvers import Solver, default_solver
+from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer, check_number, numeric_array
 
@@ -105,10 +105,7 @@ class RadiusReport:
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas frame, one column for each field."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_pandas needs pandas: run pip install pandas.") from error
+        pandas = load_extra("pandas", "to_pandas needs pandas: run pip install pandas.")
         names = [entry.name for entry in fields(RadiusRow)]
         return pandas.DataFrame([{n: getattr(row, n) for n in names} for row in self.rows])
 

@@ -1,6 +1,5 @@
 """Tests that find a rise of realised costs: one of our own, and river's."""
 
-import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -8,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.tracing import load_extra
 from surefoot.validation import check_flag, check_integer, check_number
 
 # A watch of river's keeps at most this many costs: it is rebuilt from them, as it cannot be saved.
@@ -180,12 +180,8 @@ class ADWIN(Detector):
 
     def start(self) -> Watch:
         """Return the test before its first cost."""
-        try:
-            drift = importlib.import_module("river.drift")
-        except ImportError as error:
-            raise MissingExtraError(
-                "ADWIN needs river: run pip install 'surefoot[online]'. PageHinkley() needs nothing."
-            ) from error
+        needed = "ADWIN needs river: run pip install 'surefoot[online]'. PageHinkley() needs nothing."
+        drift = load_extra("river.drift", needed)
         return _RiverWatch(drift.ADWIN(delta=self.delta))
 
 

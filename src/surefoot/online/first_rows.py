@@ -1,7 +1,6 @@
 """The first samples of a stream: kept until there are enough to know the scale of things."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,45 +11,35 @@ from surefoot.online.columns import Columns
 from surefoot.online.settings import Settings
 from surefoot.typing import FloatArray
 
+# Samples that wait for learning to start: rows, of as many columns as were known then, and outcomes.
+FirstRows = tuple[tuple[FloatArray, FloatArray], ...]
 
-@dataclass
-class FirstRows:
-    """Samples that wait for learning to start."""
 
-    rows: list[FloatArray] = field(default_factory=list)
-    outcomes: list[FloatArray] = field(default_factory=list)
+def first_matrices(first: FirstRows, n_columns: int) -> tuple[FloatArray, FloatArray]:
+    """Return contexts, NaN where a column was not known yet, and outcomes."""
+    contexts = np.full((len(first), n_columns), np.nan)
+    for k, (row, _) in enumerate(first):
+        contexts[k, : len(row)] = row
+    return contexts, np.array([outcome for _, outcome in first]) if first else np.zeros((0, 0))
 
-    def __len__(self) -> int:
-        return len(self.rows)
 
-    def with_more(self, row: FloatArray, outcome: FloatArray) -> "FirstRows":
-        """Return these samples and one more."""
-        return FirstRows([*self.rows, row.copy()], [*self.outcomes, outcome.copy()])
+def first_decision(first: FirstRows, settings: Settings, n_outcomes: int | None = None) -> FloatArray:
+    """Return the best constant decision for the outcomes so far, shape (decisions,).
 
-    def matrices(self, n_columns: int) -> tuple[FloatArray, FloatArray]:
-        """Return contexts, NaN where a column was not known yet, and outcomes."""
-        contexts = np.full((len(self.rows), n_columns), np.nan)
-        for k, row in enumerate(self.rows):
-            contexts[k, : len(row)] = row
-        return contexts, np.array(self.outcomes) if self.outcomes else np.zeros((0, 0))
-
-    def decide(self, settings: Settings, n_outcomes: int | None = None) -> FloatArray:
-        """Return the best constant decision for the outcomes so far, shape (decisions,).
-
-        Before the first outcome it is zero; ``n_outcomes`` says how many numbers one has, if known.
-        """
-        limits = settings.policy.decisions
-        if self.rows:
-            outcomes = np.array(self.outcomes)
-            decision, _ = settings.cost.typical(outcomes, np.full(len(outcomes), 1.0 / len(outcomes)))
-        elif n_outcomes is None and limits is not None and not limits.in_units:
-            raise InvalidInputError(
-                "decide must come after one learned outcome where decisions share a total, got none: "
-                "how many numbers a decision has is not known yet."
-            )
-        else:
-            decision = np.zeros(settings.cost.n_decisions(n_outcomes or 1))
-        return decision if limits is None else limits.map_into(decision)
+    Before the first outcome it is zero; ``n_outcomes`` says how many numbers one has, if known.
+    """
+    limits = settings.policy.decisions
+    if first:
+        outcomes = np.array([outcome for _, outcome in first])
+        decision, _ = settings.cost.typical(outcomes, np.full(len(outcomes), 1.0 / len(outcomes)))
+    elif n_outcomes is None and limits is not None and not limits.in_units:
+        raise InvalidInputError(
+            "decide must come after one learned outcome where decisions share a total, got none: "
+            "how many numbers a decision has is not known yet."
+        )
+    else:
+        decision = np.zeros(settings.cost.n_decisions(n_outcomes or 1))
+    return decision if limits is None else limits.map_into(decision)
 
 
 def refuse_endless(settings: Settings, decision: FloatArray, outcome: FloatArray) -> None:

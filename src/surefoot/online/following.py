@@ -9,7 +9,14 @@ from surefoot.engines.choice import begin_stream, restored_stream
 from surefoot.engines.stream import START_ROWS, Stream, support_of
 from surefoot.exceptions import InvalidInputError, SurefootError
 from surefoot.online.columns import Columns
-from surefoot.online.first_rows import FirstRows, records_of, refuse_endless, refuse_outside
+from surefoot.online.first_rows import (
+    FirstRows,
+    first_decision,
+    first_matrices,
+    records_of,
+    refuse_endless,
+    refuse_outside,
+)
 from surefoot.online.settings import Settings
 from surefoot.typing import FloatArray
 
@@ -19,7 +26,7 @@ class Following:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.first = FirstRows()
+        self.first: FirstRows = ()
         self.stream: Stream | None = None
         self.watch = None if settings.drift is None else settings.drift.start()
         self.rows = self.restarts = 0
@@ -32,14 +39,14 @@ class Following:
     def decide_row(self, row: FloatArray) -> FloatArray:
         """Return the decision for one row, shape (decisions,)."""
         if self.stream is None:
-            return self.first.decide(self.settings)
+            return first_decision(self.first, self.settings)
         decision: FloatArray = self.stream.decide(row[None, :])[0]
         return decision
 
     def decide(self, rows: FloatArray) -> FloatArray:
         """Return decisions, shape (rows, decisions)."""
         if self.stream is None:
-            return np.tile(self.first.decide(self.settings), (len(rows), 1))
+            return np.tile(first_decision(self.first, self.settings), (len(rows), 1))
         return self.stream.decide(rows)
 
     # --- learning ---------------------------------------------------------------------------------
@@ -99,18 +106,18 @@ class Following:
         """Keep first rows; begin when there are enough."""
         first, decided = self.first, []
         for row, outcome in zip(rows, outcomes, strict=True):
-            decided.append(first.decide(self.settings, outcome.size))
+            decided.append(first_decision(first, self.settings, outcome.size))
             refuse_endless(self.settings, decided[-1], outcome)
-            first = first.with_more(row, outcome)
+            first = (*first, (row.copy(), outcome.copy()))
         if len(first) == START_ROWS:
             if len(columns) == 0:
                 raise InvalidInputError(
                     f"the first {START_ROWS} contexts must have a key with a value, got none."
                 )
-            contexts, seen = first.matrices(len(columns))
+            contexts, seen = first_matrices(first, len(columns))
             records = records_of(contexts, columns, self.settings)
             options = self.settings.stream_options
-            self.stream, first = begin_stream(options, records, contexts, seen), FirstRows()
+            self.stream, first = begin_stream(options, records, contexts, seen), ()
         self.first = first
         return np.array(decided)
 
@@ -151,7 +158,7 @@ class Following:
 
     def state(self, n_columns: int) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """Return plain values and arrays."""
-        rows, outcomes = self.first.matrices(n_columns)
+        rows, outcomes = first_matrices(self.first, n_columns)
         arrays = {"first_rows": rows, "first_outcomes": outcomes}
         values = {
             "learning": self.stream is not None,
@@ -167,7 +174,7 @@ class Following:
     ) -> "Following":
         """Return the progress that ``state`` described."""
         following = cls(settings)
-        following.first = FirstRows(list(arrays["first_rows"]), list(arrays["first_outcomes"]))
+        following.first = tuple(zip(arrays["first_rows"], arrays["first_outcomes"], strict=True))
         if values["learning"]:
             options, outcomes = settings.stream_options, int(values["outcomes"])
             following.stream = restored_stream(options, outcomes, arrays)

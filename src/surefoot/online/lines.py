@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import IO, Protocol
+from typing import IO
 
 from surefoot.exceptions import InvalidInputError
 
@@ -46,18 +46,6 @@ class Position:
         return Position(
             self.line + 1, self.offset + len(raw), len(raw), _digest(raw), raw.endswith(b"\n")
         )
-
-
-class Lines(Protocol):
-    """Where lines come from."""
-
-    position: Position
-
-    def next(self) -> bytes | None:
-        """Return the next line, waiting for it, or None if there will be no more."""
-
-    def resume(self, position: Position) -> None:
-        """Go to a position of an earlier process; refuse a stream that is not the same."""
 
 
 class FileLines:
@@ -133,6 +121,9 @@ class PipeLines:
                 )
         if self.position != position:
             raise InvalidInputError(_another("standard input", position))
+
+
+Lines = FileLines | PipeLines
 
 
 def _another(what: str, position: Position) -> str:

@@ -5,7 +5,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.validation import LONGEST_REPR, check_instance, require_columns
@@ -80,22 +81,6 @@ class Fields:
                 )
 
 
-class Format(Protocol):
-    """How lines are written; a format may remember its first line."""
-
-    fields: Fields
-
-    @property
-    def ready(self) -> bool:
-        """Whether what must come first (a header) has come."""
-
-    def read(self, text: str, line: int) -> Message | None:
-        """Return what a line says, or None if it says nothing (blank, or a header)."""
-
-    def kept(self) -> dict[str, Any]:
-        """Return what is remembered of earlier lines, as arguments of the class."""
-
-
 @dataclass(slots=True)
 class JsonLines:
     """One JSON object a line; null is a missing value, true and false are 1 and 0.
@@ -122,11 +107,9 @@ class JsonLines:
         if not text.strip():
             return None
         try:
-            entries = json.loads(text, object_pairs_hook=_distinct)
-        except _RepeatedNameError as repeated:
-            raise InvalidInputError(
-                f"line {line}: names must differ, got {repeated.name!r} twice."
-            ) from repeated
+            entries = json.loads(text, object_pairs_hook=partial(_distinct, line))
+        except InvalidInputError:
+            raise
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"line {line}: must be one JSON object, got {shown(text)} ({error})."
@@ -207,7 +190,9 @@ class CsvLines:
         return header
 
 
-FORMATS: dict[str, type[CsvLines] | type[JsonLines]] = {"csv": CsvLines, "jsonl": JsonLines}
+# How lines are written; a format may remember its first line.
+Format = CsvLines | JsonLines
+FORMATS: dict[str, type[Format]] = {"csv": CsvLines, "jsonl": JsonLines}
 
 
 def _message(
@@ -231,20 +216,12 @@ def _message(
     return Message(line, name, context, outcome)
 
 
-class _RepeatedNameError(ValueError):
-    """A JSON object uses a name twice."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
-def _distinct(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(line: int, entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object; of two equal names JSON would silently keep the last."""
     built: dict[str, Any] = {}
     for key, value in entries:
         if key in built:
-            raise _RepeatedNameError(key)
+            raise InvalidInputError(f"line {line}: names must differ, got {key!r} twice.")
         built[key] = value
     return built
 

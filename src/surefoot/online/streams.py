@@ -7,13 +7,13 @@ about that is its own rule. Nothing is read before it is asked for, and nothing 
 """
 
 import contextlib
-import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.online.contexts import is_missing
 from surefoot.online.messages import Context, CsvLines, Fields, Format, JsonLines
 from surefoot.validation import check_instance, check_number
 
@@ -188,8 +188,6 @@ def _split(values: dict[str, Any], fields: Fields, row: int) -> Pair:
 
 def _value(what: str, value: Any) -> float | None:
     """Return a number, or None where it is missing; pandas marks that by NaN, NaT or NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(value, float) and math.isnan(value):
+    if is_missing(value):
         return None
     return check_number(what, float(value) if type(value).__name__ in ("bool", "bool_") else value)

@@ -1,6 +1,5 @@
 """The same problems as convex programs in CVXPY: independent of every formula in the engines."""
 
-import importlib
 import math
 import warnings
 from dataclasses import dataclass
@@ -10,21 +9,17 @@ import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinBall, WassersteinForm
 from surefoot.engines.cutting_planes import proving_slopes
-from surefoot.exceptions import MissingExtraError, SurefootError
+from surefoot.exceptions import SurefootError
 from surefoot.io import register
 from surefoot.problem import Problem, affine_forms
 from surefoot.solvers.base import AffineSolver, ProductAnswer, Solution, assemble
+from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
 from surefoot.validation import check_number
 
 
 def _cvxpy() -> Any:
-    try:
-        return importlib.import_module("cvxpy")
-    except ImportError as error:
-        raise MissingExtraError(
-            'Convex programs need CVXPY: run pip install "surefoot[exact]".'
-        ) from error
+    return load_extra("cvxpy", 'Convex programs need CVXPY: run pip install "surefoot[exact]".')
 
 
 @register
