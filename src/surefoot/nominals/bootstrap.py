@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.nominals.base import Nominal
 from surefoot.nominals.gaussian import correlation_root, weighted_moments
-from surefoot.nominals.shapes import column_mask, column_names, count, sizes
+from surefoot.nominals.shapes import column_mask, column_names, count, settle, sizes
 from surefoot.typing import ArrayLike, BoolArray, FloatArray
 from surefoot.validation import (
     check_choice,
@@ -112,13 +112,10 @@ class SmoothedBootstrap(Nominal):
             width = check_number("bandwidth", bandwidth, at_least=0)
         standardised = (table - mean)[:, noisy] / spread[noisy]
         root = correlation_root(standardised.T @ (weights[:, None] * standardised)) * spread[noisy]
-        arrays = {"contexts": X, "outcomes": y, "weights": weights, "noisy": noisy}
-        for key, array in (arrays | {"_mean": mean[noisy], "_root": root}).items():
-            array.flags.writeable = False
-            object.__setattr__(self, key, array)
-        object.__setattr__(self, "bandwidth", width)
-        object.__setattr__(self, "keep_variance", check_flag("keep_variance", keep_variance))
-        object.__setattr__(self, "names", labels)
+        settle(
+            self, contexts=X, outcomes=y, weights=weights, noisy=noisy, _mean=mean[noisy], _root=root,
+            bandwidth=width, keep_variance=check_flag("keep_variance", keep_variance), names=labels,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         """Print sizes, not data."""

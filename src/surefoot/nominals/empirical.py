@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.shapes import column_names, count, sizes
+from surefoot.nominals.shapes import column_names, count, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray, IntArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
@@ -135,15 +135,10 @@ class Empirical(Nominal):
         weighted: bool,
     ) -> None:
         """Keep arrays that were checked, and that nobody else holds."""
-        arrays = {"contexts": contexts, "outcomes": outcomes, "masses": masses, "offsets": offsets}
-        for key, array in (arrays | {"weights": masses / masses.sum()}).items():
-            if array is not None:
-                array.flags.writeable = False  # the user's own array stays theirs
-            object.__setattr__(self, key, array)
-        object.__setattr__(self, "weighted", weighted)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "_distinct", False)
-        object.__setattr__(self, "_known", {})
+        settle(
+            self, contexts=contexts, outcomes=outcomes, masses=masses, offsets=offsets, names=names,
+            weights=masses / masses.sum(), weighted=weighted, _distinct=False, _known={},
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         """Print sizes, not data."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.shapes import column_names, context_columns, sizes
+from surefoot.nominals.shapes import column_names, context_columns, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import (
     check_choice,
@@ -171,12 +171,10 @@ class Gaussian(Nominal):
         spread = np.sqrt(np.diag(matrix))
         unit = np.where(spread > 0, spread, 1.0)
         root = correlation_root(matrix / unit[:, None] / unit) * spread
-        for key, array in (("mean", centre), ("covariance", matrix), ("_root", root)):
-            array.flags.writeable = False
-            object.__setattr__(self, key, array)
-        object.__setattr__(self, "shrinkage", (0.0, 0.0))
-        object.__setattr__(self, "names", column_names(names, n_columns))
-        object.__setattr__(self, "_n_columns", n_columns)
+        settle(
+            self, mean=centre, covariance=matrix, _root=root, shrinkage=(0.0, 0.0),
+            names=column_names(names, n_columns), _n_columns=n_columns,
+        )  # fmt: skip
 
     @classmethod
     def fit(
@@ -231,7 +229,7 @@ class Gaussian(Nominal):
         table = np.hstack([contexts, outcomes])[kept]
         mean, covariance, shares = _shrunk_moments(table, weights[kept], contexts.shape[1], shrinkage)
         fitted = cls(mean, covariance, n_products=outcomes.shape[1], names=columns)
-        object.__setattr__(fitted, "shrinkage", shares)
+        settle(fitted, shrinkage=shares)
         return fitted
 
     def __repr__(self) -> str:

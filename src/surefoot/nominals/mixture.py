@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.shapes import count, sizes
+from surefoot.nominals.shapes import count, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import check_instance, numeric_array
 
@@ -52,10 +52,8 @@ class Mixture(Nominal):
             shares = np.full(len(parts), 1.0 / len(parts))
         else:
             shares = _checked_weights(weights, len(parts))
-        shares.flags.writeable = False
-        object.__setattr__(self, "components", parts)
-        object.__setattr__(self, "weights", shares)
-        object.__setattr__(self, "names", next((p.names for p in parts if p.names), None))
+        named = next((part.names for part in parts if part.names), None)
+        settle(self, components=parts, weights=shares, names=named)
 
     def __repr__(self) -> str:
         """Print sizes, not components."""

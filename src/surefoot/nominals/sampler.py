@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals.base import Nominal
-from surefoot.nominals.shapes import checked_draw, column_names, context_columns, sizes
+from surefoot.nominals.shapes import checked_draw, column_names, context_columns, settle, sizes
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, numeric_array
 
@@ -58,10 +58,9 @@ class Sampler(Nominal):
         if not callable(fn):
             raise InvalidTypeError(f"fn must be a function fn(rng, size), got {fn!r}.")
         columns = check_integer("n_columns", n_columns, at_least=1)
-        object.__setattr__(self, "fn", fn)
-        object.__setattr__(self, "_n_columns", columns)
-        object.__setattr__(self, "_n_products", check_integer("n_products", n_products, at_least=1))
-        object.__setattr__(self, "names", column_names(names, columns))
+        products = check_integer("n_products", n_products, at_least=1)
+        labels = column_names(names, columns)
+        settle(self, fn=fn, _n_columns=columns, _n_products=products, names=labels)
 
     def __repr__(self) -> str:
         """Print the function's name and sizes."""
@@ -84,7 +83,7 @@ class Sampler(Nominal):
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Joint(Nominal):
+class Joint(Sampler):
     """Q is a frozen joint distribution of scipy.stats, the outcome last.
 
     Parameters
@@ -111,36 +110,21 @@ class Joint(Nominal):
     """
 
     distribution: Any
-    names: tuple[str, ...] | None
-    _n_columns: int
-    _n_products: int
 
     def __init__(
         self, distribution: Any, n_products: int = 1, *, names: Sequence[str] | None = None
     ) -> None:
-        object.__setattr__(self, "distribution", distribution)
         length = _draw_length(distribution)
         columns = context_columns("distribution", length, n_products)
-        object.__setattr__(self, "_n_columns", columns)
-        object.__setattr__(self, "_n_products", length - columns)
-        object.__setattr__(self, "names", column_names(names, columns))
+        settle(self, distribution=distribution)
+        super().__init__(self._drawn, columns, length - columns, names=names)
 
     def __repr__(self) -> str:
         """Print the distribution's name and sizes."""
         name = type(self.distribution).__name__.removesuffix("_frozen")
         return f"Joint({name}, {sizes(self.n_columns, self.n_products)})"
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns a context has."""
-        return self._n_columns
-
-    @property
-    def n_products(self) -> int:
-        """How many products an outcome has."""
-        return self._n_products
-
-    def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    def _drawn(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw vectors and part them into contexts and outcomes."""
         drawn = self.distribution.rvs(size=size, random_state=rng)
         # scipy.stats drops the axis of a single draw.

@@ -10,6 +10,14 @@ from surefoot.typing import BoolArray, FloatArray
 from surefoot.validation import check_finite, check_integer, real_array
 
 
+def settle(nominal: Any, **fields: Any) -> None:
+    """Set the fields of a frozen nominal; arrays become read-only, as they are checked copies."""
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(nominal, name, value)
+
+
 def count(number: int, word: str) -> str:
     """Return a number with its word.
 
