@@ -7,7 +7,7 @@ import pytest
 
 from surefoot import RobustNewsvendor
 from surefoot.datasets import synthetic
-from surefoot.diagnostics import adversary_path, pictures
+from surefoot.diagnostics import adversary_path
 from surefoot.diagnostics.pictures import (
     leading_directions,
     plot_column,
@@ -170,7 +170,7 @@ def test_without_matplotlib_the_command_is_named(found, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(pictures.importlib, "import_module", missing)
+    monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[cli\]"'):
         plot_column(found, 0)
 

@@ -1,7 +1,6 @@
 """Training of the robust policy: decisions at the contexts seen, and the steepest slope among them."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -16,19 +15,8 @@ FEASIBILITY = 1e-9
 CUT_TOL = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """Decisions at the known contexts.
-
-    Attributes
-    ----------
-    values
-        f_k, shape (contexts,).
-    slope
-        The Lipschitz constant L.
-    worst_case
-        G rho L + mean cost: the largest expected cost over the ball.
-    """
+class Trained(NamedTuple):
+    """Decisions f_k at the known contexts, their Lipschitz constant L, and G rho L + mean cost."""
 
     values: FloatArray
     slope: float

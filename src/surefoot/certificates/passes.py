@@ -67,13 +67,6 @@ class RowSums(NamedTuple):
         return RowSums._make(part / count for part in self)
 
 
-class SecondMoments(NamedTuple):
-    """E[a a'], a = (x, 1) centred, and E[a y] of each product: what balances slopes."""
-
-    columns: FloatArray
-    outcomes: tuple[FloatArray, ...]
-
-
 def why_no_passes(problem: Problem) -> str | None:
     """Return why bounds over all rows are no sums over batches, or None."""
     reason = why_not_affine(problem)
@@ -194,8 +187,8 @@ class RowPasses:
         return [[one.over(count) for one in product] for product in totals]
 
     @cached_property
-    def second_moments(self) -> SecondMoments:
-        """E[a a'] and E[a y], by a pass of their own."""
+    def second_moments(self) -> tuple[FloatArray, FloatArray]:
+        """E[a a'] and E[a y] of each product, a = (x, 1) centred, by a pass of their own."""
         size, total = len(self.sizes), 0
         squares, products = np.zeros((size, size)), np.zeros((size, len(self.forms)))
         for batch in self.nominal.batches():
@@ -203,7 +196,7 @@ class RowPasses:
             squares += columns.T @ columns
             products += columns.T @ outcomes
             total += len(columns)
-        return SecondMoments(squares / total, tuple(products.T / total))
+        return squares / total, products / total
 
     def upper(self, product: int, point: Point, sums: RowSums) -> float:
         """Return what the worst case of a point's policy is at most, in the units of its form.
@@ -253,8 +246,8 @@ class RowPasses:
         """Return E[a f'] and E[f y], with f those of a = (x, 1) that have no price."""
         if not free[:-1].any():  # the constant alone: means will do, and they need no pass of their own
             return sums.columns[:, None], np.array([sums.outcome])
-        moments = self.second_moments
-        return moments.columns[:, free], moments.outcomes[product][free]
+        columns, outcomes = self.second_moments
+        return columns[:, free], outcomes[free, product]
 
     def unpriced(self, form: WassersteinForm) -> BoolArray:
         """Return which of (x, 1) have parameters without a price."""

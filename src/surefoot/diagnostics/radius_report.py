@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from surefoot.certificates import Certificate
 from surefoot.diagnostics.text_table import number, text_table
 from surefoot.estimators import RobustEstimator, RobustNewsvendor
 from surefoot.estimators.radius_rules import CONFIDENCE, ruled_radius, transport_forms
@@ -17,7 +18,6 @@ from surefoot.policies import LinearParameters
 from surefoot.problem import Problem
 from surefoot.solvers import Solver, default_solver
 from surefoot.tracing import load_extra
-from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer, check_number, numeric_array
 
 _CONSTANT = "From here on the best policy is the constant order."
@@ -182,17 +182,8 @@ def radius_report(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Policy:
-    norm: float
-    spread: float
-    nominal_cost: float
-    worst_case: float
-    gap: float
-
-
-def _policy(problem: Problem, solver: Solver, seed: int) -> _Policy:
-    """Fit at a radius and describe the policy."""
+def _policy(problem: Problem, solver: Solver, seed: int) -> tuple[float, float, float, Certificate]:
+    """Fit at a radius; return the policy's norm, its decisions' spread, their cost, and a proof."""
     solution, nominal = solver.solve(problem, seed), problem.nominal
     form = transport_forms(problem, "radius_report")[0]
     parameters = solution.parameters
@@ -200,40 +191,31 @@ def _policy(problem: Problem, solver: Solver, seed: int) -> _Policy:
     assert isinstance(nominal, Empirical)
     scaled = parameters.theta * (form.scale / form.column_unit)[:, None]
     decisions = problem.policy.decide(parameters, nominal.contexts)
-    return _Policy(
-        norm=float(np.linalg.norm(scaled[form.movable])),
-        spread=_spread(decisions, nominal.weights),
-        nominal_cost=problem.cost.mean(decisions, nominal.outcomes, nominal.weights),
-        worst_case=solution.certificate.upper,
-        gap=solution.certificate.gap,
-    )
-
-
-def _spread(decisions: FloatArray, weights: FloatArray) -> float:
-    """Return the standard deviation of decisions, all products together."""
-    centred = decisions - weights @ decisions
-    return float(np.sqrt((weights @ centred**2).sum()))
+    centred = decisions - nominal.weights @ decisions
+    spread = float(np.sqrt((nominal.weights @ centred**2).sum()))  # of all products together
+    cost = problem.cost.mean(decisions, nominal.outcomes, nominal.weights)
+    return float(np.linalg.norm(scaled[form.movable])), spread, cost, solution.certificate
 
 
 def _row(
     problem: Problem,
     solver: Solver,
     plan: tuple[str, float, str, tuple[str, ...]],
-    plain: _Policy,
+    plain: tuple[float, float, float, Certificate],
     largest: float,
     seed: int,
 ) -> RadiusRow:
     rule, radius, states, warnings = plan
-    found = _policy(problem.at_radius(radius), solver, seed)
+    norm, spread, cost, proof = _policy(problem.at_radius(radius), solver, seed)
     return RadiusRow(
         rule=rule,
         radius=radius,
         share_of_max=radius / largest if largest > 0.0 else float("nan"),
-        norm_share=found.norm / plain.norm if plain.norm > 0.0 else float("nan"),
-        constant_share=1.0 - found.spread / plain.spread if plain.spread > 0.0 else float("nan"),
-        nominal_cost=found.nominal_cost,
-        worst_case=found.worst_case,
-        gap=found.gap,
+        norm_share=norm / plain[0] if plain[0] > 0.0 else float("nan"),
+        constant_share=1.0 - spread / plain[1] if plain[1] > 0.0 else float("nan"),
+        nominal_cost=cost,
+        worst_case=proof.upper,
+        gap=proof.gap,
         states=states,
         warnings=warnings,
     )

@@ -141,7 +141,7 @@ class Autodiff(FormBatch, Engine):
             return state, int(state.steps[0]) + 1
 
     def _finite(self, state: Any, info: Any) -> bool:
-        leaves = self.engine.jax.tree.leaves((state.trained, state.log_multiplier, info.cost))
+        leaves = self.engine.jax.tree.leaves((state.trained, state.log_multiplier, info[0]))
         return all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in leaves)
 
     def judge(self, state: Any, seen: Any) -> tuple[Any, list[Bounds]]:

@@ -71,12 +71,8 @@ class AutodiffState(NamedTuple):
     steps: Array
 
 
-class Info(NamedTuple):
-    """What a person wants to see of one step."""
-
-    cost: Array
-    distance: Array
-    multiplier: Array
+# The mean cost at the moved samples of a step, and their mean distance.
+Info = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -249,7 +245,7 @@ def update(
         average=average,
         averaged=averaged,
         steps=state.steps + 1.0,
-    ), Info(cost, distance, gamma)
+    ), (cost, distance)
 
 
 def _over_batch(one: Any, x: Array, y: Array) -> Any:
@@ -272,11 +268,8 @@ def compiled_run(method: StepMethod) -> Any:
     return jax.jit(jax.vmap(partial(run, method)))
 
 
-class Carry(NamedTuple):
-    """Where a stream stands: the state of ``autodiff`` and the average that decides."""
-
-    state: AutodiffState
-    average: Tree
+# Where a stream stands: its state, and the average that decides.
+Carry = tuple[AutodiffState, Tree]
 
 
 class StreamRows(NamedTuple):
@@ -327,18 +320,19 @@ def follow(
     """Take one step for each row; return the decision before it was learned, too."""
 
     def one(carry: Carry, row: StreamRows) -> tuple[Carry, tuple[Array, Info]]:
+        state, average = carry
         units = {**arena.units, "mean": row.mean, "spread": row.spread, "unit": row.unit}
-        decision = method.policy.evaluate(carry.average["policy"], units, row.context, jnp)
+        decision = method.policy.evaluate(average["policy"], units, row.context, jnp)
         inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
         here = arena._replace(
             radius=row.radius, scale=row.scale, inside=inside, units=units, total_steps=jnp.ones(())
         )
-        state, info = update(method, here, forget(carry.state, row.keep), (row.context, row.outcome))
+        state, info = update(method, here, forget(state, row.keep), (row.context, row.outcome))
         average = jax.tree.map(
             lambda mean, newest: row.share * newest + (1.0 - row.share) * mean,
-            carry.average, state.trained,
+            average, state.trained,
         )  # fmt: skip
-        return Carry(shorten(state, average, row.far), average), (decision, info)
+        return (shorten(state, average, row.far), average), (decision, info)
 
     return jax.lax.scan(one, carry, rows)
 

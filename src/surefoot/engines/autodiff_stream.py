@@ -74,7 +74,7 @@ class AutodiffStream(Stream):
                 rule = falling(options.step.coded()[1], options.window or np.inf)
                 self._method = replace(self._method, rule=rule)
                 state = state._replace(rule=())
-            self._keep(self._steps.Carry(state, state.trained))
+            self._keep((state, state.trained))
 
     @classmethod
     def start(
@@ -112,8 +112,8 @@ class AutodiffStream(Stream):
                 lambda leaf: stream._jax.numpy.asarray(leaf[0]), stream.engine.joined(parameters)
             )
             count = stream._jax.numpy.asarray(stream.clock[0])
-            state = stream._carry.state._replace(trained=trained, steps=count)
-            stream._keep(stream._steps.Carry(stream._aged(state, float(stream.clock[0])), trained))
+            state = stream._carry[0]._replace(trained=trained, steps=count)
+            stream._keep((stream._aged(state, float(stream.clock[0])), trained))
         return stream
 
     def _aged(self, state: Any, rows: float) -> Any:
@@ -184,7 +184,7 @@ class AutodiffStream(Stream):
     def _keep(self, carry: Any) -> None:
         """Remember where the engine stands, and the policy that decides."""
         self._carry = carry
-        self._decider = self._jax.tree.map(np.asarray, carry.average["policy"])
+        self._decider = self._jax.tree.map(np.asarray, carry[1]["policy"])
 
     @property
     def block(self) -> int:
@@ -292,9 +292,7 @@ class AutodiffStream(Stream):
                 carry, (decisions, info) = run(self._arena, carry, part)
                 place += size
                 decided.append(np.asarray(decisions))
-                leaves = self._jax.tree.leaves(
-                    (carry.state.trained, carry.state.log_multiplier, info.cost)
-                )
+                leaves = self._jax.tree.leaves((carry[0].trained, carry[0].log_multiplier, info[0]))
                 if not all(bool(np.isfinite(np.asarray(leaf)).all()) for leaf in leaves):
                     raise InvalidInputError(
                         "the cost and its derivative must be finite, got NaN or infinity at a row of "
@@ -316,7 +314,7 @@ class AutodiffStream(Stream):
 
     def _auxiliary(self) -> FloatArray:
         start, unit = self.form.auxiliary
-        return np.asarray(start + unit * np.asarray(self._carry.average["auxiliary"]))
+        return np.asarray(start + unit * np.asarray(self._carry[1]["auxiliary"]))
 
     def realised(self, decisions: FloatArray, outcomes: FloatArray) -> FloatArray:
         """Return what decisions have cost, at the cost's own variables where it has some."""
@@ -329,9 +327,9 @@ class AutodiffStream(Stream):
         """Take larger steps again, from where the parameters stand."""
         kept = min(1.0, RESTART_ROWS / float(self.clock[0]))
         with self._jax.enable_x64(True):
-            state = self._steps.forget(self._carry.state, kept)
+            state = self._steps.forget(self._carry[0], kept)
             steps = self._jax.numpy.minimum(state.steps, RESTART_ROWS)
-            self._keep(self._carry._replace(state=state._replace(steps=steps)))
+            self._keep((state._replace(steps=steps), self._carry[1]))
         self.clock = np.minimum(self.clock, RESTART_ROWS)
 
     def arrays(self) -> dict[str, FloatArray]:

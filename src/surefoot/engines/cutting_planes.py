@@ -11,7 +11,7 @@ masses of the atoms: a plan of the adversary, from which the certificate proves 
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import optimize
@@ -35,6 +35,8 @@ KEPT_ROUNDS = 8
 PROVING_ROUNDS, PROVED_SHARE, PROVING_WAY = 60, 0.5, (0.3, 0.03)
 # Programs of up to so many numbers for each round are quicker than any other way to a proof.
 SMALL_PROGRAM = 30_000
+# Moved samples, in NamedTuples of arrays that all have one entry for each.
+AnyAtoms = TypeVar("AnyAtoms", bound=NamedTuple)
 
 
 def why_no_cuts(form: AffineForm) -> str | None:
@@ -60,15 +62,15 @@ class Atoms(NamedTuple):
     prices: FloatArray
     ages: IntArray
 
-    def joined(self, *others: "Atoms") -> "Atoms":
-        """Return these atoms followed by others."""
-        columns: Any = zip(self, *others, strict=True)
-        return Atoms(*(np.concatenate(parts) for parts in columns))
 
-    def at(self, kept: IntArray) -> "Atoms":
-        """Return some of the atoms."""
-        columns: Any = self
-        return Atoms(*(part[kept] for part in columns))
+def joined(first: AnyAtoms, *others: AnyAtoms) -> AnyAtoms:
+    """Return atoms followed by others."""
+    return first._make(np.concatenate(parts) for parts in zip(first, *others, strict=True))
+
+
+def picked(atoms: AnyAtoms, kept: IntArray) -> AnyAtoms:
+    """Return some of the atoms."""
+    return atoms._make(part[kept] for part in atoms)
 
 
 def plane_program(
@@ -167,14 +169,14 @@ class PlaneRun(ABC):
                 self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
         if value < self.value:
             self.best, self.value = policy, value
-        self.atoms = self._kept(masses).joined(answers)
+        self.atoms = joined(self._kept(masses), answers)
         return True
 
     def _kept(self, masses: FloatArray) -> Any:
         """Return the atoms that have mass, had some lately, or have not moved."""
         ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
         stays = self.atoms.prices == 0.0
-        return self.atoms._replace(ages=ages).at(np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
+        return picked(self.atoms._replace(ages=ages), np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
 
 
 class CuttingPlaneRun(PlaneRun):
@@ -217,9 +219,8 @@ class CuttingPlaneRun(PlaneRun):
             for gamma in gammas:
                 contexts, outcomes, prices = line_moves(form, theta, slope, gamma)
                 moved = np.isfinite(prices) & (prices > 0.0)
-                parts.append(
-                    Atoms(every, lines, contexts, outcomes, prices, none).at(np.flatnonzero(moved))
-                )
+                atoms = Atoms(every, lines, contexts, outcomes, prices, none)
+                parts.append(picked(atoms, np.flatnonzero(moved)))
             for context, outcome in open_ways(form, theta, slope):
                 parts.append(
                     Atoms(
@@ -227,8 +228,8 @@ class CuttingPlaneRun(PlaneRun):
                         np.ones(1), np.zeros(1, dtype=np.int64),
                     )
                 )  # fmt: skip
-        empty = Atoms(every, none, form.contexts, form.outcomes, form.weights, none).at(none[:0])
-        return empty.joined(*parts)
+        every_row = Atoms(every, none, form.contexts, form.outcomes, form.weights, none)
+        return joined(picked(every_row, none[:0]), *parts)
 
     def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, "Atoms"]:
         value, gammas = value_and_multipliers(self.form, *policy)
@@ -281,7 +282,7 @@ class ProvingRun(CuttingPlaneRun):
                 self.best[0] + share * (policy[0] - self.best[0]),
                 self.best[1] + share * (policy[1] - self.best[1]),
             )
-            self.atoms = self.atoms.joined(self._judged(self._plain(tried))[1])
+            self.atoms = joined(self.atoms, self._judged(self._plain(tried))[1])
         return True
 
 

@@ -18,7 +18,7 @@ from surefoot.ambiguity.joint_worst_case import (
     value_and_multipliers,
 )
 from surefoot.engines.affine_proof import FIRST_STEPS, draw_rows, why_no_dual
-from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun, plane_program
+from surefoot.engines.cutting_planes import FIRST_REACH, Atoms, PlaneRun, joined, picked, plane_program
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
@@ -69,7 +69,7 @@ class JointPlaneRun(PlaneRun):
             np.zeros((0, count)), np.zeros(0), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
         self.value, answers = self._judged(self._plain(self.best))
-        self.atoms = self._still(np.ones_like(self.present)).joined(answers) if self.few else answers
+        self.atoms = joined(self._still(np.ones_like(self.present)), answers) if self.few else answers
         self._begin_apart()
 
     def _begin_apart(self) -> None:
@@ -83,7 +83,7 @@ class JointPlaneRun(PlaneRun):
         if value < self.value:
             self.value = value
             self.best = theta * self.sizes / self.units, (decisions + self.centre @ theta) / self.units
-            self.atoms = self.atoms.joined(answers)
+            self.atoms = joined(self.atoms, answers)
 
     def _plain(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, FloatArray]:
         theta = policy[0] * self.units / self.sizes
@@ -105,7 +105,7 @@ class JointPlaneRun(PlaneRun):
                     np.ones(len(ways)), np.zeros(len(ways), dtype=np.int64),
                 )
             )  # fmt: skip
-        return value, self.empty.joined(*parts)
+        return value, joined(self.empty, *parts)
 
     def _still(self, wanted: Any) -> Atoms:
         """Return atoms that stay where they are, of those wanted that are not there yet."""
@@ -126,8 +126,8 @@ class JointPlaneRun(PlaneRun):
         else:
             moves = best_moves(self.form, policy, gamma)
             parts = [Atoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)]
-        found = self.empty.joined(*parts)
-        return found.at(np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
+        found = joined(self.empty, *parts)
+        return picked(found, np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
 
     def _plan(self, masses: FloatArray) -> JointPlan:
         atoms = self.atoms

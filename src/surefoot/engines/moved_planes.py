@@ -17,7 +17,14 @@ from surefoot.ambiguity.plan import rebalanced
 from surefoot.certificates import move_distances
 from surefoot.certificates.general import affine_design
 from surefoot.engines.autodiff_forms import FormBatch
-from surefoot.engines.cutting_planes import FIRST_REACH, KEPT_ROUNDS, PlaneRun, plane_program
+from surefoot.engines.cutting_planes import (
+    FIRST_REACH,
+    KEPT_ROUNDS,
+    PlaneRun,
+    joined,
+    picked,
+    plane_program,
+)
 from surefoot.engines.multiplier_search import CHECK_ROWS
 from surefoot.exceptions import UnboundedProblemError
 from surefoot.policies import Linear
@@ -56,16 +63,6 @@ class Tangents(NamedTuple):
     outcomes: FloatArray
     ages: IntArray
 
-    def joined(self, *others: "Tangents") -> "Tangents":
-        """Return these tangents followed by others."""
-        columns: Any = zip(self, *others, strict=True)
-        return Tangents(*(np.concatenate(parts) for parts in columns))
-
-    def at(self, kept: IntArray) -> "Tangents":
-        """Return some of the tangents."""
-        columns: Any = self
-        return Tangents(*(part[kept] for part in columns))
-
 
 class MovedPlaneRun(PlaneRun):
     """Rounds for one problem, from a policy that a run of DA-SGD has found.
@@ -87,7 +84,7 @@ class MovedPlaneRun(PlaneRun):
         # A run that went astray is worse than its start, the best constant decision.
         start = np.zeros_like(self.sizes), 0.0
         value, self.atoms = self._judged(self._plain(start))
-        self.atoms = self.atoms.joined(answers)
+        self.atoms = joined(self.atoms, answers)
         if value < self.value:
             self.best, self.value = start, value
 
@@ -130,7 +127,7 @@ class MovedPlaneRun(PlaneRun):
                 moved = np.asarray(verdict.context)[0], np.asarray(verdict.outcome)[0]
                 samples.append((moved[0][self.rows], moved[1][self.rows]))
         parts = [self._tangents(policy[0], trained, *sample) for sample in samples]
-        return value if np.isfinite(value) else np.inf, parts[0].joined(*parts[1:])
+        return value if np.isfinite(value) else np.inf, joined(*parts)
 
     def _tangents(
         self, vector: FloatArray, trained: Any, contexts: FloatArray, outcomes: FloatArray
@@ -145,13 +142,13 @@ class MovedPlaneRun(PlaneRun):
             contexts, outcomes, np.zeros(len(rows), dtype=np.int64),
         )  # fmt: skip
         finite = np.isfinite(found.levels) & np.isfinite(slopes).all(axis=1)
-        return found.at(np.flatnonzero(finite & np.isfinite(found.prices)))
+        return picked(found, np.flatnonzero(finite & np.isfinite(found.prices)))
 
     def _kept(self, masses: FloatArray) -> Tangents:
         """Return the tangents that have mass or had some lately; each row has one that has."""
         ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
         atoms: Tangents = self.atoms._replace(ages=ages)
-        return atoms.at(np.flatnonzero(ages <= KEPT_ROUNDS))
+        return picked(atoms, np.flatnonzero(ages <= KEPT_ROUNDS))
 
     def _plan(self, masses: FloatArray) -> Adversary | None:
         """Return the program's masses as a distribution in the ball, None where they are none."""

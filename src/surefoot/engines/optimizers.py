@@ -28,7 +28,6 @@ class Adam:
     decay: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_number("learning_rate", self.learning_rate, above=0)
         check_flag("decay", self.decay)
 
@@ -55,6 +54,5 @@ class SGD:
     decay: bool = False
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_number("learning_rate", self.learning_rate, above=0)
         check_flag("decay", self.decay)
