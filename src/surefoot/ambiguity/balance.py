@@ -33,7 +33,7 @@ def balanced(rows: AffineRows, slopes: FloatArray, columns: FloatArray) -> Float
     """
     up, down, weights = rows.pieces.up, rows.pieces.down, rows.weights
     if columns.shape[1] == 0:
-        return _zero_mean(slopes, weights, down, up) if rows.intercept else slopes
+        return with_mean(slopes, weights, (-down, up), 0.0) if rows.intercept else slopes
     root = np.sqrt(weights)
     basis = _column_basis(_weighted(rows, columns))
     for _ in range(PROJECTIONS):
@@ -99,20 +99,22 @@ def _project(slopes: FloatArray, basis: FloatArray, root: FloatArray) -> FloatAr
     return np.asarray((weighted - basis @ (basis.T @ weighted)) / root)
 
 
-def _zero_mean(slopes: FloatArray, weights: FloatArray, down: float, up: float) -> FloatArray:
-    """Shift all slopes by one number, clipped to [-b, h], so that their weighted mean is zero.
+def with_mean(
+    slopes: FloatArray, weights: FloatArray, ends: tuple[float, float], wanted: float
+) -> FloatArray:
+    """Shift all slopes by one number, clipped to both ends, so that their weighted mean is as wanted.
 
     The mean is piecewise linear in the shift, so Newton's method inside a bracket ends at the root.
     """
-    low, high = float(slopes.min() - up), float(slopes.max() + down)
-    shift = 0.0
+    (least, most), shift = ends, 0.0
+    low, high = float(slopes.min() - most), float(slopes.max() - least)
     for _ in range(HALVINGS):
-        shifted = np.clip(slopes - shift, -down, up)
-        mean = float(weights @ shifted)
-        if abs(mean) <= 1e-15 * (up + down):
+        shifted = np.clip(slopes - shift, least, most)
+        mean = float(weights @ shifted) - wanted
+        if abs(mean) <= 1e-15 * (most - least):
             break
         low, high = (shift, high) if mean > 0 else (low, shift)
-        free = float(weights @ (np.abs(shifted - 0.5 * (up - down)) < 0.5 * (up + down)))
+        free = float(weights @ (np.abs(shifted - 0.5 * (most + least)) < 0.5 * (most - least)))
         guess = shift + mean / free if free > 0 else low
         shift = guess if low < guess < high else 0.5 * (low + high)
     return np.asarray(shifted)

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from surefoot.ambiguity.balance import balanced, balanced_value, left_out
+from surefoot.ambiguity.balance import balanced, balanced_value, left_out, with_mean
 from surefoot.ambiguity.base import AmbiguitySet
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows
 from surefoot.exceptions import InvalidInputError
@@ -63,7 +63,6 @@ class Contamination(AmbiguitySet):
     support: Box | None = None
 
     def __post_init__(self) -> None:
-        """Check every option by name."""
         self.check_radius()
         if not isinstance(self.radius, str) and not self.radius < 1.0:
             raise InvalidInputError(f"radius must be < 1, a share of the rows, got {self.radius}.")
@@ -187,7 +186,7 @@ class ContaminationForm(AffineForm):
         up, down = self.pieces.up, self.pieces.down
         if self.intercept:
             wanted = -self.share * (share_up * up - (1.0 - share_up) * down) / (1.0 - self.share)
-            slopes = _with_mean(slopes, self.weights, wanted, -down, up)
+            slopes = with_mean(slopes, self.weights, (-down, up), wanted)
         low, high = 0.0, 1.0
         if self._feasible(slopes, share_up):
             low = 1.0
@@ -237,15 +236,3 @@ class ContaminationForm(AffineForm):
     def collapse_radius(self) -> float:
         """Return the share of which useful ones are shares: half of the rows."""
         return 0.5
-
-
-def _with_mean(
-    slopes: FloatArray, weights: FloatArray, mean: float, low: float, high: float
-) -> FloatArray:
-    """Shift all slopes by one number, clipped, so that their weighted mean is as wanted."""
-    least, most = float(low - slopes.max()), float(high - slopes.min())
-    for _ in range(60):
-        middle = 0.5 * (least + most)
-        found = float(weights @ np.clip(slopes + middle, low, high))
-        least, most = (middle, most) if found < mean else (least, middle)
-    return np.clip(slopes + 0.5 * (least + most), low, high)
