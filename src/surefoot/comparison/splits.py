@@ -109,7 +109,6 @@ class Folds(Splits):
     repeats: int = 3
 
     def __post_init__(self) -> None:
-        """Check both numbers."""
         check_integer("folds", self.folds, at_least=2)
         check_integer("repeats", self.repeats, at_least=1)
 
@@ -171,7 +170,6 @@ class RollingWindow(Splits):
     step: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_integer("train", self.train, at_least=2)
         check_integer("test", self.test, at_least=1)
         if self.step is not None:

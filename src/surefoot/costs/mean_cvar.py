@@ -51,7 +51,6 @@ class MeanCVaR(AuxiliaryCost):
     level: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         aversion = check_number("risk_aversion", self.risk_aversion, at_least=0)
         level = check_number("level", self.level, above=0)
         if not level < 1:

@@ -52,7 +52,6 @@ class Pricing(Cost):
     demand: str = "linear"
 
     def __post_init__(self) -> None:
-        """Check every option by name."""
         if self.sensitivity is not None:
             value = check_number("sensitivity", self.sensitivity, above=0)
             object.__setattr__(self, "sensitivity", value)

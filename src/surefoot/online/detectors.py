@@ -82,7 +82,6 @@ class PageHinkley(Detector):
     relative: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         object.__setattr__(self, "delta", check_number("delta", self.delta, at_least=0))
         object.__setattr__(self, "threshold", check_number("threshold", self.threshold, above=0))
         object.__setattr__(self, "least", check_integer("least", self.least, at_least=1))
@@ -172,7 +171,6 @@ class ADWIN(Detector):
     delta: float = 0.002
 
     def __post_init__(self) -> None:
-        """Check the option."""
         delta = check_number("delta", self.delta, above=0)
         if not delta < 1.0:  # a probability
             raise InvalidInputError(f"delta must be < 1, got {delta}.")

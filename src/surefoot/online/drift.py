@@ -65,7 +65,6 @@ class Window:
     rows: int
 
     def __post_init__(self) -> None:
-        """Check the option."""
         object.__setattr__(self, "rows", check_integer("rows", self.rows, at_least=START_ROWS))
 
     @property

@@ -29,7 +29,6 @@ class Memory:
     pending: int = 10_000
 
     def __post_init__(self) -> None:
-        """Check the bounds."""
         for name in ("columns", "pending"):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), at_least=1))
 

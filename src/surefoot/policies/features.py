@@ -74,7 +74,6 @@ class Polynomial(FeatureMap):
     interactions: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         object.__setattr__(self, "degree", check_integer("degree", self.degree, at_least=1))
         object.__setattr__(self, "interactions", check_flag("interactions", self.interactions))
 
@@ -113,7 +112,6 @@ class Select(FeatureMap):
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Check the positions."""
         columns = tuple(check_integer("columns", column, at_least=0) for column in self.columns)
         object.__setattr__(self, "columns", columns)
 
@@ -171,7 +169,6 @@ class RandomFourier(FeatureMap):
     scale: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check the options."""
         for name, least in (("n_features", 1), ("seed", 0)):
             number = check_integer(name, getattr(self, name), at_least=least)
             object.__setattr__(self, name, number)

@@ -74,7 +74,6 @@ class Linear(Policy):
     offset: Callable[[FloatArray], FloatArray] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         object.__setattr__(self, "intercept", check_flag("intercept", self.intercept))
         if self.offset is not None and not callable(self.offset):
             raise InvalidTypeError(

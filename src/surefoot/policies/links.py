@@ -43,7 +43,6 @@ class Sigmoid(Policy):
     upper: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the limits."""
         object.__setattr__(self, "lower", check_number("lower", self.lower))
         object.__setattr__(self, "upper", check_number("upper", self.upper))
         if not self.lower < self.upper:
@@ -94,7 +93,6 @@ class ELU(Policy):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the option."""
         object.__setattr__(self, "alpha", check_number("alpha", self.alpha, above=0))
         super().__post_init__()
 

@@ -46,7 +46,6 @@ class MaxAffine(Policy):
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the options."""
         object.__setattr__(self, "pieces", check_integer("pieces", self.pieces, at_least=1))
         object.__setattr__(self, "smoothing", check_number("smoothing", self.smoothing, at_least=0))
         super().__post_init__()

@@ -43,7 +43,6 @@ class MLP(Policy):
     activation: str = "elu"
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
         given: Any = self.hidden
         widths = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
         if len(widths) == 0:
