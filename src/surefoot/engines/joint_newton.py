@@ -41,14 +41,6 @@ LEAST_RIDGE, MORE = 1e-13, 1e3
 CONSTANT = 1e-12
 
 
-class Lines(NamedTuple):
-    """Where all lines stand: values (rows, lines), Theta w_l (columns, lines) and what moves gain."""
-
-    values: FloatArray
-    along: FloatArray
-    gains: FloatArray
-
-
 class Step(NamedTuple):
     """A Newton step: of the parameters and of g, what it should gain, and the slopes after it.
 
@@ -84,7 +76,7 @@ class JointNewtonRun:
         self.fixed = form.lines.levels - form.outcomes @ form.lines.slopes.T
         self.outcome_gains = form.lines.slopes**2 @ form.pulls * form.radius**2
         start, _ = form.start()
-        unit = float(self._lines(self._inner(start), 1.0).values.max(axis=1) @ form.weights)
+        unit = float(self._lines(self._inner(start), 1.0)[0].max(axis=1) @ form.weights)
         unit = unit - min(form.least, 0.0) or 1.0
         self.least_smoothing = LEAST_SMOOTHING * unit
         self.at = self._inner(start if policy is None else policy)
@@ -124,14 +116,15 @@ class JointNewtonRun:
         self.smoothing = max(LOWER * self.smoothing, self.least_smoothing)
         self.ridge = LEAST_RIDGE
 
-    def _lines(self, at: FloatArray, spent: float) -> Lines:
+    def _lines(self, at: FloatArray, spent: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return values of all lines (rows, lines), Theta w_l (columns, lines) and what moves gain."""
         along = at @ self.form.lines.slopes.T
         gains = (self.prices @ along**2 + self.outcome_gains) / (4.0 * spent)
-        return Lines(self.rows @ along + self.fixed + gains, along, gains)
+        return self.rows @ along + self.fixed + gains, along, gains
 
     def _value(self, at: FloatArray, spent: float) -> float:
         """Return the smoothed worst case."""
-        values, tau = self._lines(at, spent).values, self.smoothing
+        values, tau = self._lines(at, spent)[0], self.smoothing
         top = values.max(axis=1)
         smooth = top + tau * np.log(np.exp((values - top[:, None]) / tau).sum(axis=1))
         return float(spent + (FLOOR_SHARE * tau) ** 2 / (4.0 * spent) + self.form.weights @ smooth)
@@ -150,17 +143,17 @@ class JointNewtonRun:
     def _step(self) -> Step:
         """Return the Newton step from where the run stands."""
         form, spent, tau = self.form, self.spent, self.smoothing
-        lines, w = self._lines(self.at, spent), form.lines.slopes
-        shares = np.exp((lines.values - lines.values.max(axis=1, keepdims=True)) / tau)
+        (values, along, gains), w = self._lines(self.at, spent), form.lines.slopes
+        shares = np.exp((values - values.max(axis=1, keepdims=True)) / tau)
         shares /= shares.sum(axis=1, keepdims=True)
         masses, floor = form.weights @ shares, (FLOOR_SHARE * tau) ** 2
         second = (w * masses[:, None]).T @ w
         pulled = self.prices[:, None] * self.at @ second / (2.0 * spent)
         gradient = np.append(
             self.rows.T @ (form.weights[:, None] * (shares @ w)) + pulled,
-            1.0 - floor / (4.0 * spent**2) - masses @ lines.gains / spent,
+            1.0 - floor / (4.0 * spent**2) - masses @ gains / spent,
         )
-        hessian = self._spread(lines, shares) / tau
+        hessian = self._spread(along, gains, shares) / tau
         count = hessian.shape[0] - 1
         k, d = self.at.shape
         blocks = hessian[:count, :count].reshape(k, d, k, d)
@@ -168,21 +161,21 @@ class JointNewtonRun:
             blocks[row, :, row, :] += self.prices[row] / (2.0 * spent) * second
         hessian[:count, count] -= pulled.ravel() / spent
         hessian[count, :count] -= pulled.ravel() / spent
-        hessian[count, count] += 2.0 * masses @ lines.gains / spent**2 + floor / (2.0 * spent**3)
+        hessian[count, count] += 2.0 * masses @ gains / spent**2 + floor / (2.0 * spent**3)
         # What the curvature would be if every row stood between its lines: a measure for damping.
         most = np.append(np.tile(0.25 * np.ptp(w, axis=0) ** 2 / tau, k), hessian[count, count])
         step = _solved(hessian, -gradient, most, self.ridge)
         parameters, more = step[:-1].reshape(k, d), float(step[-1])
         # The slopes move with the lines: to first order nothing is left to gain against them.
         turned = parameters @ w.T
-        moved = self.rows @ turned - lines.gains * more / spent
-        moved += self.prices @ (lines.along * turned) / (2.0 * spent)
+        moved = self.rows @ turned - gains * more / spent
+        moved += self.prices @ (along * turned) / (2.0 * spent)
         moved -= (shares * moved).sum(axis=1, keepdims=True)
         slopes = shares * (1.0 + moved / tau)
         cut = float(form.weights @ np.maximum(-slopes, 0.0).sum(axis=1))
         return Step(parameters, more, float(-gradient @ step), np.maximum(slopes, 0.0), cut)
 
-    def _spread(self, lines: Lines, shares: FloatArray) -> FloatArray:
+    def _spread(self, along: FloatArray, gained: FloatArray, shares: FloatArray) -> FloatArray:
         """Return how much the gradients of the lines of a row differ, on average over the rows.
 
         A line's gradient is that of its residual, x_i w_l', and that of its gain, one for all rows.
@@ -190,9 +183,9 @@ class JointNewtonRun:
         form, w = self.form, self.form.lines.slopes
         (k, d), count = self.at.shape, self.at.size
         gains = np.empty((len(w), count + 1))
-        turned = self.prices[:, None] * lines.along / (2.0 * self.spent)
+        turned = self.prices[:, None] * along / (2.0 * self.spent)
         gains[:, :count] = np.einsum("kl,ld->lkd", turned, w).reshape(len(w), count)
-        gains[:, count] = -lines.gains / self.spent
+        gains[:, count] = -gained / self.spent
         weighted = form.weights[:, None] * shares
         if len(w) > count:  # the quicker of two ways to the same
             within = shares @ gains

@@ -17,27 +17,11 @@ KEPT_COSTS = 4_000
 NEWEST_COSTS = 30
 
 
-class Watch(ABC):
-    """A test in progress: takes realised costs one by one."""
-
-    @abstractmethod
-    def update(self, cost: float) -> bool:
-        """Take the newest cost; return whether costs have risen."""
-
-    @abstractmethod
-    def state(self) -> dict[str, Any]:
-        """Return all that the next update needs, as plain numbers."""
-
-    @abstractmethod
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on exactly from a state."""
-
-
 class Detector(ABC):
     """A test and its options."""
 
     @abstractmethod
-    def start(self) -> Watch:
+    def start(self) -> "Watch":
         """Return the test before its first cost."""
 
 
@@ -89,12 +73,12 @@ class PageHinkley(Detector):
         object.__setattr__(self, "largest", largest)
         object.__setattr__(self, "relative", check_flag("relative", self.relative))
 
-    def start(self) -> Watch:
+    def start(self) -> "Watch":
         """Return the test before its first cost."""
         return _PageHinkleyWatch(self)
 
 
-class _PageHinkleyWatch(Watch):
+class _PageHinkleyWatch:
     """Running numbers of the test."""
 
     def __init__(self, options: PageHinkley) -> None:
@@ -147,7 +131,7 @@ class River(Detector):
                     f"detector must be one of river's, with {name!r}, got {self.detector!r}."
                 )
 
-    def start(self) -> Watch:
+    def start(self) -> "Watch":
         """Return the test before its first cost."""
         return _RiverWatch(self.detector)
 
@@ -176,14 +160,14 @@ class ADWIN(Detector):
             raise InvalidInputError(f"delta must be < 1, got {delta}.")
         object.__setattr__(self, "delta", delta)
 
-    def start(self) -> Watch:
+    def start(self) -> "Watch":
         """Return the test before its first cost."""
         needed = "ADWIN needs river: run pip install 'surefoot[online]'. PageHinkley() needs nothing."
         drift = load_extra("river.drift", needed)
         return _RiverWatch(drift.ADWIN(delta=self.delta))
 
 
-class _RiverWatch(Watch):
+class _RiverWatch:
     """A detector of river and the costs that made it what it is."""
 
     def __init__(self, fresh: Any) -> None:
@@ -214,3 +198,7 @@ class _RiverWatch(Watch):
         self.costs, self.running = [float(cost) for cost in state["costs"]], self.fresh.clone()
         for cost in self.costs:
             self.running.update(cost)
+
+
+# A test in progress: it takes realised costs one by one, and its state is plain numbers.
+Watch = _PageHinkleyWatch | _RiverWatch
