@@ -16,7 +16,7 @@ import highspy
 import numpy as np
 
 from surefoot.ambiguity import AffineRows
-from surefoot.baselines.linear_program import Vertex, solve_program
+from surefoot.baselines.linear_program import Vertex, add_rows, quiet_highs, solve_program
 from surefoot.typing import FloatArray
 
 # Feasibility in HiGHS, and by how much a column must be too steep to become a row of the program.
@@ -64,7 +64,8 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
     scale = np.where(still, 1.0, scale)
     columns = np.where(still, 0.0, (X - centre) / scale).T
     unit, mass = float(np.abs(y).max()) or 1.0, rows.weights * n / pieces.steepest
-    highs, every = _quiet_highs(), np.arange(n, dtype=np.int32)
+    highs, every = quiet_highs(FEASIBILITY), np.arange(n, dtype=np.int32)
+    highs.setOptionValue("presolve", "off")  # it would forget the last basis
     highs.addVars(n, -pieces.down * mass, pieces.up * mass)
     highs.changeColsCost(n, every, y / unit)
     if constant:
@@ -81,9 +82,7 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
             new = new[excess[new] > STEEP]
             if not len(new):
                 break
-            starts = np.arange(0, n * len(new), n, dtype=np.int32)
-            highs.addRows(len(new), -most[new], most[new], n * len(new), starts,
-                          np.tile(every, len(new)), columns[new].ravel())  # fmt: skip
+            add_rows(highs, np.tile(every, (len(new), 1)), columns[new], -most[new], most[new])
             used = np.append(used, new)
         if slopes is None:
             found.append(solve_program(rows, float(l1)))
@@ -93,15 +92,6 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
         level = float(duals[0] - centre @ theta) if constant else 0.0
         found.append(Vertex(theta, level, slopes * pieces.steepest / n))
     return found
-
-
-def _quiet_highs() -> Any:
-    highs: Any = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("presolve", "off")  # it would forget the last basis
-    for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-        highs.setOptionValue(name, FEASIBILITY)
-    return highs
 
 
 def _solved(highs: Any) -> FloatArray | None:

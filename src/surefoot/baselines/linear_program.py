@@ -1,7 +1,8 @@
 """Quantile regression as a linear program: any vertex, its slopes, and what is known of others."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import highspy
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
@@ -10,7 +11,7 @@ from scipy.optimize import linprog
 from surefoot.ambiguity import AffineRows
 from surefoot.costs import Pieces
 from surefoot.exceptions import SurefootError
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 # A slope, a residual or a gradient this close to its bound (relatively) is taken to be there.
 BOUND_TOL = 1e-7
@@ -22,6 +23,24 @@ class Vertex(NamedTuple):
     theta: FloatArray
     intercept: float
     slopes: FloatArray
+
+
+def quiet_highs(feasibility: float) -> Any:
+    """Return an empty program for HiGHS, which says nothing and keeps to so much of feasibility."""
+    highs: Any = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        highs.setOptionValue(name, feasibility)
+    return highs
+
+
+def add_rows(
+    highs: Any, columns: IntArray, entries: FloatArray, lower: FloatArray, upper: FloatArray
+) -> None:
+    """Add rows to a program: ``columns`` and ``entries`` have one row for each."""
+    starts = np.arange(0, columns.size, columns.shape[1], dtype=np.int32)
+    highs.addRows(len(columns), lower, upper, columns.size, starts,
+                  columns.astype(np.int32).ravel(), entries.ravel())  # fmt: skip
 
 
 def solve_program(rows: AffineRows, l1: float) -> Vertex:

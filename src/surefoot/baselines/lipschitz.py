@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import highspy
 import numpy as np
 
-from surefoot.baselines.linear_program import segments_of
+from surefoot.baselines.linear_program import add_rows, quiet_highs, segments_of
 from surefoot.costs import Pieces
 from surefoot.exceptions import SurefootError
 from surefoot.typing import FloatArray, IntArray
@@ -80,10 +80,7 @@ class LipschitzProgram:
         n, rows = self._n, len(self._y)
         origin, segments = segments_of(self._pieces)
         y = (self._y + origin - self._least_decision) / self._unit
-        highs: Any = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            highs.setOptionValue(name, FEASIBILITY)
+        highs = quiet_highs(FEASIBILITY)
         least = self._least / self._unit_slope()
         count = len(segments)
         widths = np.repeat([min(one.width / self._unit, highspy.kHighsInf) for one in segments], rows)
@@ -96,20 +93,8 @@ class LipschitzProgram:
         first = n + 1 + np.arange(rows)
         columns = [first + k * rows for k in range(count)]
         entries = np.tile([1.0, *[-one.side for one in segments]], (rows, 1))
-        self._add_rows(np.column_stack([self._places, *columns]), entries, y, y, highs)
+        add_rows(highs, np.column_stack([self._places, *columns]), entries, y, y)
         return highs
-
-    def _add_rows(
-        self,
-        columns: IntArray,
-        entries: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        highs: Any,
-    ) -> None:
-        starts = np.arange(0, columns.size, columns.shape[1], dtype=np.int32)
-        highs.addRows(len(columns), lower, upper, columns.size, starts,
-                      columns.astype(np.int32).ravel(), entries.ravel())  # fmt: skip
 
     def solve(self, radius: float) -> Trained:
         """Return the best decisions at a radius."""
@@ -148,10 +133,10 @@ class LipschitzProgram:
         upper, lower = np.divmod(pairs, self._n)
         self._cut[upper, lower] = True
         ones = np.ones(len(pairs))
-        self._add_rows(
-            np.column_stack([upper, lower, np.full(len(pairs), self._n)]),
+        add_rows(
+            self._highs, np.column_stack([upper, lower, np.full(len(pairs), self._n)]),
             np.column_stack([ones, -ones, -self._scaled[upper, lower]]),
-            np.full(len(pairs), -highspy.kHighsInf), np.zeros(len(pairs)), self._highs,
+            np.full(len(pairs), -highspy.kHighsInf), np.zeros(len(pairs)),
         )  # fmt: skip
         return True
 
