@@ -36,13 +36,6 @@ class Following:
         """Whether a new column can still enter the policy."""
         return self.stream is None or self.stream.widens
 
-    def decide_row(self, row: FloatArray) -> FloatArray:
-        """Return the decision for one row, shape (decisions,)."""
-        if self.stream is None:
-            return first_decision(self.first, self.settings)
-        decision: FloatArray = self.stream.decide(row[None, :])[0]
-        return decision
-
     def decide(self, rows: FloatArray) -> FloatArray:
         """Return decisions, shape (rows, decisions)."""
         if self.stream is None:

@@ -216,7 +216,7 @@ class OnlinePolicy:
         -------
         A float, or an array with one number per product.
         """
-        z = self._following.decide_row(self._columns.row(x))
+        z = self._following.decide(self._columns.row(x)[None, :])[0]
         answer = float(z[0]) if self._single else z
         return (answer, self._pending.keep(x, z.tolist())) if tracked else answer
 
