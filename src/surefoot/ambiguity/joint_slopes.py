@@ -35,7 +35,7 @@ class JointSlopes(NamedTuple):
         return self
 
 
-class Moments(NamedTuple):
+class SlopeMoments(NamedTuple):
     """What a plan earns on each product, its M and E[w] (contexts from the centre), and its S."""
 
     own: FloatArray
@@ -43,9 +43,9 @@ class Moments(NamedTuple):
     mean: FloatArray
     second: FloatArray
 
-    def idle(self, share: float, other: "Moments") -> "Moments":
+    def idle(self, share: float, other: "SlopeMoments") -> "SlopeMoments":
         """Return the moments once a share of the mass has gone to another plan."""
-        return Moments(*((1.0 - share) * a + share * b for a, b in zip(self, other, strict=True)))
+        return SlopeMoments(*((1.0 - share) * a + share * b for a, b in zip(self, other, strict=True)))
 
 
 def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
@@ -104,7 +104,7 @@ def _most_gained(gain: Callable[[float], float], least: float) -> float:
     return 0.5 * (low + high)
 
 
-def _moments(form: JointRows, probabilities: FloatArray, centre: FloatArray) -> Moments:
+def _moments(form: JointRows, probabilities: FloatArray, centre: FloatArray) -> SlopeMoments:
     """Return the moments of a plan."""
     slopes = form.lines.slopes / form.shares
     each, masses = probabilities @ slopes, form.weights @ probabilities
@@ -114,21 +114,21 @@ def _moments(form: JointRows, probabilities: FloatArray, centre: FloatArray) -> 
         for j, one in enumerate(form.products)
     ]
     own = form.shares * (levels - np.einsum("ij,ij->j", weighted, form.outcomes))
-    return Moments(
+    return SlopeMoments(
         own, (form.contexts - centre).T @ weighted, weighted.sum(axis=0),
         (slopes * masses[:, None]).T @ slopes,
     )  # fmt: skip
 
 
-def _idle_moments(form: JointRows) -> Moments:
+def _idle_moments(form: JointRows) -> SlopeMoments:
     """Return the moments of mass on the outermost lines with mean slope zero, product by product."""
     count = len(form.products)
     own = form.shares * [idle_value(one) for one in form.products]
     second = np.diag([one.pieces.up * one.pieces.down for one in form.products])
-    return Moments(own, np.zeros((len(form.scale), count)), np.zeros(count), second)
+    return SlopeMoments(own, np.zeros((len(form.scale), count)), np.zeros(count), second)
 
 
-def _moved(moments: Moments, movable: BoolArray) -> tuple[FloatArray, float]:
+def _moved(moments: SlopeMoments, movable: BoolArray) -> tuple[FloatArray, float]:
     """Return how much of M the cheapest moves cancel, and their transport cost."""
     sizes, ways = np.linalg.eigh(moments.second)
     resolved = sizes > LEAST_DIRECTION * sizes[-1]
@@ -136,6 +136,6 @@ def _moved(moments: Moments, movable: BoolArray) -> tuple[FloatArray, float]:
     return along @ ways[:, resolved].T, float((along**2 / sizes[resolved]).sum())
 
 
-def _outcome_rate(form: JointRows, moments: Moments) -> float:
+def _outcome_rate(form: JointRows, moments: SlopeMoments) -> float:
     """Return what the square of the outcomes' moves earns for each unit of their transport cost."""
     return float(form.pulls * form.shares**2 @ np.diag(moments.second))

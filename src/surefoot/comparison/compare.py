@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from surefoot.comparison.methods import OURS, Method, chosen_methods, constant_order
+from surefoot.baselines import SAA
+from surefoot.comparison.methods import OURS, Method, chosen_methods
 from surefoot.comparison.result import Comparison, Trial
 from surefoot.comparison.splits import Folds, Split, Splits, some_of, taken
 from surefoot.costs import Cost
@@ -205,7 +207,8 @@ def _run(
 
 
 def _constant_cost(data: _Data, split: Split) -> float:
-    model = constant_order(data.cost).fresh()
+    """Return what the constant order costs, the yardstick of the prescriptiveness score."""
+    model = SAA(cost_function=data.cost)
     model.fit(np.zeros((len(split.train), 1)), data.outcomes[split.train])
     return data.mean_cost(model.predict(np.zeros((len(split.test), 1))), split.test)
 
@@ -223,7 +226,7 @@ def _trial(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model = method.fresh()
+            model = clone(method.estimator)
             model.fit(taken(data.X, train), data.outcomes[train])
             cost = data.mean_cost(model.predict(taken(data.X, sample.test)), sample.test)
         # Not narrower: methods are the user's own, and one that fails must not end the others.

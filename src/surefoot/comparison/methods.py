@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import clone
-
 from surefoot.baselines import ERM, SAA, Forest, Shapley
 from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
 from surefoot.estimators import RobustNewsvendor, RobustPolicy
@@ -37,10 +35,6 @@ class Method:
     estimator: Any
     most_rows: int | None = None
 
-    def fresh(self) -> Any:
-        """Return a fresh, unfitted copy."""
-        return clone(self.estimator)
-
 
 def _ours(cost: Cost, seed: int) -> Any:
     if type(cost) is Newsvendor and cost.smoothing == 0.0:
@@ -62,11 +56,6 @@ _MAKERS: dict[str, _Make] = {
 # What takes any cost; the others are linear programs, or look for a kink.
 ANY_COST = (OURS, CONSTANT)
 NAMES = tuple(_MAKERS)
-
-
-def constant_order(cost: Cost) -> Method:
-    """Return the yardstick of the prescriptiveness score."""
-    return Method(CONSTANT, SAA(cost_function=cost))
 
 
 def chosen_methods(methods: Any, cost: Cost, table: Table | None, seed: int) -> tuple[Method, ...]:

@@ -27,7 +27,7 @@ from surefoot.engines.autodiff_proof import exact_certificate
 from surefoot.engines.closed_squares import closed_squares
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.engines.moved_planes import polished_batch
-from surefoot.engines.multiplier_search import CHECK_ROWS, Judgement, finite_or_worse, relative_changes
+from surefoot.engines.multiplier_search import CHECK_ROWS, Judged, finite_or_worse, relative_changes
 from surefoot.exceptions import InvalidInputError, UnboundedProblemError
 from surefoot.problem import Problem, general_form
 from surefoot.random import rng_for
@@ -65,7 +65,7 @@ class Autodiff(FormBatch, Engine):
         super().__init__(forms, seeds, options)
         self.rngs = [rng_for(seed, "general", "draws") for seed in seeds]
         self.best: _Best | None = None
-        self.last: Judgement | None = None
+        self.last: Judged | None = None
         self.changes = np.full(len(self.forms), np.inf)
         self.failed: int | None = None
         self.plans: list[Adversary | None] = [None] * len(self.forms)
@@ -184,8 +184,8 @@ class Autodiff(FormBatch, Engine):
             for value, change in zip(self.best.values, self.changes, strict=True)
         ]
 
-    def _look(self, state: Any) -> tuple[Any, Judgement]:
-        first: Judgement | None = None
+    def _look(self, state: Any) -> tuple[Any, Judged]:
+        first: Judged | None = None
         for trained in self.candidates(state):
             judged = self.judge_policies(state, trained)
             first = first or judged
@@ -317,7 +317,7 @@ class Autodiff(FormBatch, Engine):
         certificate = Certificate(np.inf, -np.inf, np.inf, "estimate", message)
         return Answer(parameters, np.zeros(1), certificate, int(state.steps[number]))
 
-    def _answer(self, judged: Judgement, number: int, share: float, steps: int) -> Answer:
+    def _answer(self, judged: Judged, number: int, share: float, steps: int) -> Answer:
         assert self.best is not None
         form = self.forms[number]
         trained, auxiliary = self.split(self.best.trained, number)

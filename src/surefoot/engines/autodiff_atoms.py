@@ -14,7 +14,7 @@ from surefoot.certificates.general import lower_bound
 from surefoot.engines.autodiff_forms import FormBatch
 from surefoot.engines.engine import Options, Parameters
 from surefoot.engines.multiplier_search import (
-    Judgement,
+    Judged,
 )
 from surefoot.exceptions import UnboundedProblemError
 from surefoot.problem import GeneralForm, Problem, general_form
@@ -26,7 +26,7 @@ UNSPENT = 0.005
 POWER_SLACK = 0.25
 
 
-def moved_rows(form: GeneralForm, judged: Judgement, number: int, *, beyond: bool = False) -> Adversary:
+def moved_rows(form: GeneralForm, judged: Judged, number: int, *, beyond: bool = False) -> Adversary:
     """Return the rows of one problem with where the adversary took them.
 
     ``beyond`` asks for the moves at the smaller multiplier, which spend more than the budget.
@@ -54,7 +54,7 @@ def moved_rows(form: GeneralForm, judged: Judgement, number: int, *, beyond: boo
     )
 
 
-def spending_atoms(form: GeneralForm, judged: Judgement, number: int) -> Adversary:
+def spending_atoms(form: GeneralForm, judged: Judged, number: int) -> Adversary:
     """Return a distribution in the ball that spends its budget: rows may be split in two.
 
     Moves at the multiplier keep to the budget, and may leave much of it unspent where costs are
@@ -91,9 +91,7 @@ def spending_atoms(form: GeneralForm, judged: Judgement, number: int) -> Adversa
     return near._replace(**parts, weights=weights[kept], transport_cost=spending)
 
 
-def proving_atoms(
-    form: GeneralForm, judged: Judgement, number: int, plan: Adversary | None
-) -> Adversary:
+def proving_atoms(form: GeneralForm, judged: Judged, number: int, plan: Adversary | None) -> Adversary:
     """Return the distribution in the ball that proves more: that judged, or a plan if there is one."""
     atoms = spending_atoms(form, judged, number)
     if plan is not None and lower_bound(form, plan) > lower_bound(form, atoms):
@@ -122,7 +120,7 @@ def autodiff_adversary(problem: Problem, parameters: Parameters) -> Adversary:
 
 
 def refuse_unbounded(
-    form: GeneralForm, trained: Any, auxiliary: FloatArray, judged: Judgement, number: int
+    form: GeneralForm, trained: Any, auxiliary: FloatArray, judged: Judged, number: int
 ) -> None:
     """Raise if the cost outgrows the distance: moving far then pays at any multiplier."""
     if form.radius == 0.0:

@@ -16,7 +16,7 @@ from surefoot.engines.multiplier_search import (
     JUDGE_STEPS,
     LAST_HALVINGS,
     LAST_ROWS,
-    Judgement,
+    Judged,
     best_multiplier,
     judged_rows,
     padded,
@@ -180,7 +180,7 @@ class FormBatch:
 
     def judge_policies(
         self, state: Any, trained: Any, *, last: bool = False, whole: bool = False
-    ) -> Judgement:
+    ) -> Judged:
         """Estimate the worst-case expected cost of a policy for each problem.
 
         ``last`` looks at more rows and closer, ``whole`` at all of them, in blocks.
@@ -194,7 +194,7 @@ class FormBatch:
             return some
         return self._judged(trained, some.multiplier, None, None)
 
-    def judge_closely(self, gamma: FloatArray, trained: Any) -> Judgement:
+    def judge_closely(self, gamma: FloatArray, trained: Any) -> Judged:
         """Judge policies near given multipliers, on all rows if they are few."""
         return self._judged(trained, gamma, LAST_ROWS, LAST_HALVINGS)
 
@@ -210,7 +210,7 @@ class FormBatch:
 
     def _judged(
         self, trained: Any, gamma: FloatArray, rows: int | None, halvings: int | None
-    ) -> Judgement:
+    ) -> Judged:
         """Judge so many rows (None: all) at a multiplier that suits them (None: one near ``gamma``)."""
         samples = [judged_rows(form, rows) for form in self.forms]
         X, Y, weights = (padded([sample[part] for sample in samples]) for part in range(3))
@@ -233,9 +233,9 @@ class FormBatch:
             else:
                 gamma, verdict, beyond = best_multiplier(look, gamma, budgets, weights, halvings)
         values = gamma * budgets + weighted_mean(weights, verdict.value)
-        return Judgement(values, gamma, verdict, beyond, weights, X, Y)
+        return Judged(values, gamma, verdict, beyond, weights, X, Y)
 
-    def non_concave(self, judged: Judgement) -> FloatArray:
+    def non_concave(self, judged: Judged) -> FloatArray:
         """Return the share of rows whose inner problem is not concave, for each problem."""
         bend = 2.0 * judged.multiplier[:, None] if self.method.order == 2 else 0.0
         # Rounding leaves a straight cost a trace of curvature.

@@ -23,7 +23,7 @@ MOST_SHRINKS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Judged:
     """What the adversary can do to each of several policies, one problem after another.
 
     Attributes
@@ -83,7 +83,7 @@ def finite_or_worse(values: FloatArray) -> FloatArray:
     return np.where(np.isnan(values), np.inf, values)
 
 
-def relative_changes(judged: Judgement, last: Judgement | None) -> FloatArray:
+def relative_changes(judged: Judged, last: Judged | None) -> FloatArray:
     """Return how much each problem's worst case changed since the last check.
 
     It is relative to the worst case or, where that is near zero (a profit that may be a loss), to

@@ -181,7 +181,9 @@ def _tried(
             try:
                 y = train.y[:, 0] if train.y.shape[1] == 1 else train.y
                 # The model itself is judged as it is.
-                fitted = method.estimator if method.name == MODEL else method.fresh().fit(train.X, y)
+                fitted = method.estimator
+                if method.name != MODEL:
+                    fitted = clone(fitted).fit(train.X, y)
                 contexts = [test.X, *(test.moved(shift, spread, seed) for shift in MOVES)]
                 decisions = [_decide(fitted, X) for X in contexts]
             # Not narrower: a baseline that fails on a split must not end the report.
