@@ -26,3 +26,20 @@ class Nominal(ABC):
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw ``size`` pairs: contexts (size, columns) and outcomes (size, products)."""
+
+
+class SizedNominal(Nominal):
+    """A nominal that knows its sizes once it is made."""
+
+    _n_columns: int
+    _n_products: int
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns a context has."""
+        return self._n_columns
+
+    @property
+    def n_products(self) -> int:
+        """How many products an outcome has."""
+        return self._n_products

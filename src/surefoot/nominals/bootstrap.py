@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.nominals.base import Nominal
+from surefoot.nominals.base import SizedNominal
 from surefoot.nominals.gaussian import correlation_root, weighted_moments
 from surefoot.nominals.shapes import column_mask, column_names, count, settle, sizes
 from surefoot.typing import ArrayLike, BoolArray, FloatArray
@@ -32,7 +32,7 @@ def silverman_bandwidth(n_noisy: int, weights: FloatArray) -> float:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class SmoothedBootstrap(Nominal):
+class SmoothedBootstrap(SizedNominal):
     r"""Draw a past pair and add Gaussian noise.
 
     .. math:: v = m + \frac{v_I - m + b e}{\sqrt{1 + b^2}}, \quad v = (x, y), \ e \sim N(0, S)
@@ -115,6 +115,7 @@ class SmoothedBootstrap(Nominal):
         settle(
             self, contexts=X, outcomes=y, weights=weights, noisy=noisy, _mean=mean[noisy], _root=root,
             bandwidth=width, keep_variance=check_flag("keep_variance", keep_variance), names=labels,
+            _n_columns=X.shape[1], _n_products=y.shape[1],
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -122,16 +123,6 @@ class SmoothedBootstrap(Nominal):
         rows = count(len(self.contexts), "row")
         parts = f"{rows}, {sizes(self.n_columns, self.n_products)}, bandwidth {self.bandwidth:.2g}"
         return f"SmoothedBootstrap({parts})"
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns a context has."""
-        return int(self.contexts.shape[1])
-
-    @property
-    def n_products(self) -> int:
-        """How many products an outcome has."""
-        return int(self.outcomes.shape[1])
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw rows by weight, each with noise of its own."""

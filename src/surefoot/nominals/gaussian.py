@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.nominals.base import Nominal
+from surefoot.nominals.base import SizedNominal
 from surefoot.nominals.shapes import column_names, context_columns, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import (
@@ -112,7 +112,7 @@ def _checked_covariance(covariance: ArrayLike, size: int) -> FloatArray:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Gaussian(Nominal):
+class Gaussian(SizedNominal):
     r"""(x, y) is jointly Gaussian.
 
     .. math:: (x, y) \sim N(\mu, \Sigma)
@@ -152,7 +152,6 @@ class Gaussian(Nominal):
     covariance: FloatArray
     shrinkage: tuple[float, float]
     names: tuple[str, ...] | None
-    _n_columns: int
     _root: FloatArray
 
     def __init__(
@@ -174,6 +173,7 @@ class Gaussian(Nominal):
         settle(
             self, mean=centre, covariance=matrix, _root=root, shrinkage=(0.0, 0.0),
             names=column_names(names, n_columns), _n_columns=n_columns,
+            _n_products=len(centre) - n_columns,
         )  # fmt: skip
 
     @classmethod
@@ -237,16 +237,6 @@ class Gaussian(Nominal):
         contexts, cross = self.shrinkage
         shrunk = f", shrinkage {contexts:.2g} and {cross:.2g}" if max(contexts, cross) > 0 else ""
         return f"Gaussian({sizes(self.n_columns, self.n_products)}{shrunk})"
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns a context has."""
-        return self._n_columns
-
-    @property
-    def n_products(self) -> int:
-        """How many products an outcome has."""
-        return len(self.mean) - self._n_columns
 
     @property
     def context_mean(self) -> FloatArray:

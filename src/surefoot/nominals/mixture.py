@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.nominals.base import Nominal
+from surefoot.nominals.base import Nominal, SizedNominal
 from surefoot.nominals.shapes import count, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray
 from surefoot.validation import check_instance, numeric_array
@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Mixture(Nominal):
+class Mixture(SizedNominal):
     r"""Q is a weighted mean of distributions.
 
     .. math:: Q = \sum_k p_k Q_k
@@ -54,21 +54,12 @@ class Mixture(Nominal):
             shares = _checked_weights(weights, len(parts))
         named = next((part.names for part in parts if part.names), None)
         settle(self, components=parts, weights=shares, names=named)
+        settle(self, _n_columns=parts[0].n_columns, _n_products=parts[0].n_products)
 
     def __repr__(self) -> str:
         """Print sizes, not components."""
         parts = count(len(self.components), "component")
         return f"Mixture({parts}, {sizes(self.n_columns, self.n_products)})"
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns a context has."""
-        return self.components[0].n_columns
-
-    @property
-    def n_products(self) -> int:
-        """How many products an outcome has."""
-        return self.components[0].n_products
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Draw from each component as often as chance has it, in random order."""

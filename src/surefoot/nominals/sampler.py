@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.nominals.base import Nominal
+from surefoot.nominals.base import SizedNominal
 from surefoot.nominals.shapes import checked_draw, column_names, context_columns, settle, sizes
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, numeric_array
@@ -19,7 +19,7 @@ Draw = Callable[[np.random.Generator, int], tuple[Any, Any]]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Sampler(Nominal):
+class Sampler(SizedNominal):
     """Q is whatever a function draws: a simulator, a generative model.
 
     Parameters
@@ -49,8 +49,6 @@ class Sampler(Nominal):
 
     fn: Draw
     names: tuple[str, ...] | None
-    _n_columns: int
-    _n_products: int
 
     def __init__(
         self, fn: Draw, n_columns: int, n_products: int = 1, *, names: Sequence[str] | None = None
@@ -66,16 +64,6 @@ class Sampler(Nominal):
         """Print the function's name and sizes."""
         name = getattr(self.fn, "__name__", type(self.fn).__name__)
         return f"Sampler({name}, {sizes(self.n_columns, self.n_products)})"
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns a context has."""
-        return self._n_columns
-
-    @property
-    def n_products(self) -> int:
-        """How many products an outcome has."""
-        return self._n_products
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
         """Call the function and check what it returns."""
