@@ -2,14 +2,13 @@
 
 import csv
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.validation import LONGEST_REPR, check_instance, require_columns
+from surefoot.validation import LONGEST_REPR, check_instance, check_number, require_columns
 
 Context = dict[str, float | str]
 _SEPARATORS = ",;\t|"
@@ -230,13 +229,7 @@ def _number(what: str, value: Any) -> float:
     """Return a JSON value as a finite float."""
     if not isinstance(value, bool | int | float):
         raise InvalidInputError(f"{what} must be a number, got {shown(value)}.")
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise InvalidInputError(f"{what} must fit in a float, got a larger number.") from error
-    if not math.isfinite(number):
-        raise InvalidInputError(f"{what} must be finite, got {number}.")
-    return number
+    return check_number(what, int(value) if isinstance(value, bool) else value)
 
 
 def _text(what: str, value: Any) -> str:
