@@ -189,14 +189,7 @@ def _run(
             for method in methods:
                 if on_progress is not None:
                     on_progress(ComparisonProgress(done, total, method.name, split.name))
-                cost, learned, seconds, reason, notes = _trial(data, method, sample, k)
-                current.append(
-                    Trial(
-                        method=method.name, split=k, name=split.name, train=len(split.train),
-                        test=len(split.test), learned=learned, judged=len(sample.test), cost=cost,
-                        yardstick=yardstick, seconds=seconds, reason=reason, notes=notes,
-                    )
-                )  # fmt: skip
+                current.append(_trial(data, method, k, split, sample, yardstick))
                 done += 1
         except KeyboardInterrupt:
             if k < 2:
@@ -213,14 +206,8 @@ def _constant_cost(data: _Data, split: Split) -> float:
     return data.mean_cost(model.predict(np.zeros((len(split.test), 1))), split.test)
 
 
-def _trial(
-    data: _Data, method: Method, sample: Split, k: int
-) -> tuple[float | None, int, float, str, tuple[str, ...]]:
-    """Fit and judge one method on one split; whatever goes wrong in it is in the answer.
-
-    The answer is the cost, the rows learned from, the seconds, the reason if there is no cost, and
-    warnings.
-    """
+def _trial(data: _Data, method: Method, k: int, split: Split, sample: Split, yardstick: float) -> Trial:
+    """Fit and judge one method on a sample of split k; whatever goes wrong is in the answer."""
     train = some_of(sample.train, method.most_rows, rng_for(data.seed, "compare", method.name, k))
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -234,5 +221,9 @@ def _trial(
             cost, reason = None, f"{type(error).__name__}: {error}"
         else:
             reason = ""
-    notes = tuple(dict.fromkeys(str(one.message) for one in caught))
-    return cost, len(train), time.perf_counter() - began, " ".join(reason.split()), notes
+    return Trial(
+        method=method.name, split=k, name=split.name, train=len(split.train), test=len(split.test),
+        learned=len(train), judged=len(sample.test), cost=cost, yardstick=yardstick,
+        seconds=time.perf_counter() - began, reason=" ".join(reason.split()),
+        notes=tuple(dict.fromkeys(str(one.message) for one in caught)),
+    )  # fmt: skip
