@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
+from surefoot.baselines.distances import distances
 from surefoot.baselines.extension import extend
 from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.lipschitz import LipschitzProgram, Trained
@@ -34,7 +34,7 @@ class _Training:
         self.places: IntArray = places.reshape(-1)
         self.outcomes, self.weights = rows.outcomes, rows.weights
         self.pieces, self.least_slope = pieces, least_slope
-        self.distances = cdist(self.contexts, self.contexts)
+        self.distances = distances(self.contexts, self.contexts)
 
     def programs(self, kept: IntArray) -> tuple[IntArray, list[LipschitzProgram]]:
         """Return the contexts of the kept rows and the program of each product on them."""
@@ -200,7 +200,7 @@ class Shapley(Baseline):
         result = np.empty((len(X), self._values.shape[1]))
         block = max(1, BLOCK_ENTRIES // len(self.contexts_))
         for start in range(0, len(X), block):
-            apart = cdist(X[start : start + block], self.contexts_)
+            apart = distances(X[start : start + block], self.contexts_)
             for j, values in enumerate(self._values.T):
                 result[start : start + block, j] = extend(values, apart)
         return result
