@@ -20,7 +20,7 @@ from surefoot import PreparedPolicy, RobustNewsvendor
 from surefoot.cli import fit as fit_command
 from surefoot.cli.economics import Economics
 from surefoot.cli.main import main
-from surefoot.engines.compiling import CACHE
+from surefoot.engines.compiling import kernel_folder
 from surefoot.exceptions import InvalidInputError
 
 COSTS = ["--backorder", "3", "--holding", "1"]
@@ -399,7 +399,7 @@ def test_a_doctor_looks_at_everything(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["versions"]["numpy"] == np.__version__
     assert found["checks"]["compiled engine"].startswith("ok (fit, save, load in")
-    assert found["checks"]["its kernels"].startswith(f"kept in {CACHE.parent}")
+    assert found["checks"]["its kernels"].startswith(f"kept in {kernel_folder().parent}")
     assert found["checks"]["autodiff engine"].startswith("ok, on ")
     assert main(["doctor"]) == 0
 

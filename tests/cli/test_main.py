@@ -182,6 +182,21 @@ def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_p
     assert (tmp_path / "orders.csv").is_file()
 
 
+def test_typed_orders_load_neither_pandas_nor_for_decisions_a_compiler(tmp_path):
+    typed = (
+        "import sys; from surefoot.cli.main import main\n"
+        "sys.argv = 'surefoot {}'.split()\n"
+        "assert main() == 0\n"
+        "found = sorted({{'pandas', 'numba'}} & set(sys.modules))\n"
+        "import sklearn, pandas\n"  # who asks later finds it
+        "print(found, len(pandas.DataFrame([1])))"
+    )
+    last_line(typed.format("datasets restaurant -o past.csv --later new.csv"), tmp_path)
+    fit = "fit past.csv --outcome steak --backorder 15 --holding 10 -o m.surefoot"
+    assert last_line(typed.format(fit), tmp_path) == "['numba'] 1"
+    assert last_line(typed.format("decide m.surefoot new.csv"), tmp_path) == "[] 1"
+
+
 def test_a_typed_command_loads_statistics_when_something_uses_them(tmp_path):
     code = (
         "import sys; from surefoot.cli.main import main\n"

@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from numba import njit
 
 from surefoot import Box, Problem, WassersteinBall
 from surefoot.ambiguity.moves import best_moves
@@ -23,6 +22,7 @@ from surefoot.engines.affine_kernels import (
     general_steps,
 )
 from surefoot.engines.affine_lane import RESTART_LOOKS, SHORTER, Lane, Seen, geometry_record
+from surefoot.engines.compiling import kernel
 from surefoot.engines.engine import Options
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
@@ -298,7 +298,7 @@ def test_offsets_move_the_bounds_of_each_outcome(order):
     assert np.abs(other.theta - states[-1].theta).max() > 1e-6  # so that the bounds mattered
 
 
-@njit
+@kernel()
 def unfused_steps(  # the kernel for any support takes one product's record
     rows, outcomes, low_y, high_y, draws, slopes, intercepts, lower, upper, geometry, theta, numbers,
     origin, average, slope_sums, visits,

@@ -51,8 +51,35 @@ def test_numbas_own_setting_is_left_as_it_was(monkeypatch):
     def double(x):
         return 2 * x
 
+    cache = double.compiled._cache.cache_path
     assert config.CACHE_DIR == "/some/where"
-    assert str(compiling.CACHE) in double._cache.cache_path
+    assert str(compiling.kernel_folder()) in cache
+
+
+@compiling.kernel()
+def two():
+    return 2.0
+
+
+@compiling.kernel()
+def doubled(values):
+    return sum([two() * value for value in values])
+
+
+def test_a_kernel_and_those_that_it_calls_are_compiled_when_it_is_first_called():
+    assert not doubled.loaded
+    assert doubled(np.arange(3.0)) == 6.0
+    assert doubled.loaded
+    assert doubled.compiled.overloads
+    assert doubled.__name__ == "doubled"
+
+
+def test_where_numba_is_switched_off_kernels_are_plain_functions(monkeypatch):
+    monkeypatch.setattr(config, "DISABLE_JIT", True)
+    plain = compiling.Kernel(doubled._function)
+    assert not plain.loaded
+    assert plain([1.0, 2.0]) == 6.0
+    assert plain.loaded
 
 
 def test_kernels_meet_arrays_of_one_kind():

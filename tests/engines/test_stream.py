@@ -212,11 +212,11 @@ def test_rows_that_are_read_only_or_have_gaps_compile_nothing_anew():
     options = stream_options(cost=Newsvendor([1.0, 2.0], [0.2, 0.3]))
     stream = begin_stream(options, records, X[:16], y[:16])
     stream.learn(X[16:30], y[16:30])
-    compiled = list(stream_steps.signatures)
+    compiled = list(stream_steps.compiled.signatures)
     stream.learn(X[30:44:2], np.asfortranarray(y[30:44:2]))
     X.flags.writeable = y.flags.writeable = False
     stream.learn(X[44:], y[44:])
-    assert list(stream_steps.signatures) == compiled
+    assert list(stream_steps.compiled.signatures) == compiled
 
 
 # Slips of a pen, and columns that sleep at first

@@ -4,12 +4,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from numba import njit
 
 from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces
 from surefoot.engines.affine_kernels import NUMBERS
 from surefoot.engines.affine_lane import Lane, geometry_record
+from surefoot.engines.compiling import kernel
 from surefoot.engines.engine import Options
 from surefoot.engines.stream import column_records, support_of
 from surefoot.engines.stream_kernels import (
@@ -396,7 +396,7 @@ def test_few_rows_and_settled_columns_and_features_are_never_cut():
 
 
 def test_ranges_are_those_of_the_compiled_steps():
-    @njit
+    @kernel()
     def compiled(columns):
         for j in range(columns.shape[0]):
             _set_range(columns[j])

@@ -102,7 +102,7 @@ def test_the_seed_settles_the_forest():
 class Unloaded:
     """A kernel that is not loaded yet, and must not be."""
 
-    signatures = ()
+    loaded = False
 
     def __call__(self, *_):
         raise AssertionError("a kernel was loaded")

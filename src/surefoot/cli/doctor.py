@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from surefoot.cli.screen import Screen
-from surefoot.engines.compiling import CACHE
+from surefoot.engines.compiling import kernel_folder
 from surefoot.estimators import RobustNewsvendor, load
 from surefoot.version import __version__
 
@@ -80,9 +80,10 @@ def _try_fit() -> str:
 
 def _kernels() -> str:
     """Return where compiled kernels are kept, or what to do if they are not."""
-    if CACHE.is_dir():  # the fit above has left some
-        return f"kept in {CACHE}"
-    return f"not kept: {CACHE} cannot be written; set NUMBA_CACHE_DIR to a folder of yours"
+    folder = kernel_folder()
+    if folder.is_dir():  # the fit above has left some
+        return f"kept in {folder}"
+    return f"not kept: {folder} cannot be written; set NUMBA_CACHE_DIR to a folder of yours"
 
 
 def _autodiff() -> str:

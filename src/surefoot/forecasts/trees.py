@@ -73,8 +73,7 @@ class Trees:
 
     def leaves(self, contexts: FloatArray) -> IntArray:
         """Return the node that each row ends at in each tree, shape (rows, trees)."""
-        # Where Numba is switched off, kernels are plain functions without signatures.
-        loaded = any(getattr(kernel, "signatures", True) for kernel in (walk, grow_trees))
+        loaded = walk.loaded or grow_trees.loaded
         if not loaded and len(contexts) * len(self.roots) <= FEW_WAYS:
             return self._leaves_by_level(contexts)
         table = self.feature, self.threshold, self.below, self.above, self.roots
