@@ -162,9 +162,20 @@ def test_unknown_levels_and_orders_below_zero_are_noted(model, folder, capsys):
     path.write_text("Tag;Filiale;Preis\n01.03.2024;West;2,00\n02.03.2024;Nord;90,00\n")
     assert main(["decide", str(model), str(path)]) == 0
     captured = capsys.readouterr()
-    assert "note: Training never saw what X holds: 'Filiale' is 'West'" in captured.err
+    assert "note: Not seen by the fit: 'Filiale' is 'West'" in captured.err
     assert "note: 1 order was below 0 and is written as 0." in captured.err
     assert captured.out.splitlines()[-1].endswith(";0,0")
+
+
+def test_shops_of_one_day_are_told_apart(model, folder, capsys):
+    path = folder / "day.csv"
+    path.write_text("Tag;Filiale;Preis\n01.03.2024;Nord;2,00\n01.03.2024;Süd;2,00\n")
+    assert main(["decide", str(model), str(path)]) == 0
+    rows = [line.split(";")[:-1] for line in capsys.readouterr().out.splitlines()]
+    assert rows == [["Tag", "Filiale"], ["01.03.2024", "Nord"], ["01.03.2024", "Süd"]]
+    path.write_text("Tag;Filiale;Preis\n01.03.2024;Nord;2,00\n02.03.2024;Süd;2,00\n")
+    assert main(["decide", str(model), str(path)]) == 0
+    assert capsys.readouterr().out.startswith("Tag;order\n")
 
 
 def test_a_table_without_names_of_rows_gets_its_lines(folder, capsys):

@@ -62,7 +62,9 @@ MISTAKES = [
     (f"fit sales.csv {FIT} --decimal point", "decimal must be '.' or ','"),
     # --- cells ---
     (f"fit soldout.csv {FIT}", "line 9, column 'price': must be a number (29 of 30 cells are), got 'sold out'"),
-    (f"fit gap.csv {FIT}", "The outcome must have a number in every row, got a gap in line 6 of gap.csv"),
+    (f"fit gap.csv {FIT}", "The outcome must have a number in every row, got a gap in line 6 of gap.csv, column 'demand'. Delete such rows, or fill them in."),
+    (f"fit gap.csv {FIT} --gaps 12", "got 4 gaps, the first in line 4 of gap.csv, column 'demand'. Delete such rows"),
+    (f"fit nosale.csv {FIT}", "line 12, column 'demand': must be a number, got 'sold out'. Mend the cell, or delete the row."),
     (f"fit noday.csv {FIT}", "line 4, column 'day': must be a date written year-month-day (29 of 30 cells are), got"),
     (f"fit total.csv {FIT}", "line 32 of total.csv must be a row of data, got totals ('Total' in 'day')"),
     (f"fit sum.csv {FIT}", "line 32 of sum.csv must be a row of data, got totals ('demand' is the sum"),
@@ -127,6 +129,7 @@ def folder(tmp_path_factory):
         "unquoted.csv": [header, *(line.replace(".", ",") for line in rows)],
         "soldout.csv": changed(7, 2, "sold out"),
         "gap.csv": changed(4, 3, ""),
+        "nosale.csv": changed(10, 3, "sold out"),
         "noday.csv": changed(2, 0, "2024-02-30"),
         "total.csv": [*good, f"Total,,,{sum(float(line[3]) for line in cells):g}"],
         "sum.csv": [*good, f",,,{sum(float(line[3]) for line in cells):g}"],

@@ -202,16 +202,14 @@ def test_what_all_series_warn_of_is_said_once(table, frame, ask):
     with pytest.warns(DataWarning) as caught:
         getattr(table, ask)(new)
     assert [str(one.message).split(": ")[:2] for one in caught] == [[
-        "4 series (north / 2, north / 10, south / 2, south / 10)", "Training never saw what X holds",
+        "4 series (north / 2, north / 10, south / 2, south / 10)", "Not seen by the fit",
     ]]  # fmt: skip
     assert caught[0].filename == __file__
 
 
 def test_a_warning_names_its_series_and_many_are_counted(table, frame):
     south = (frame["shop"] == "south") & (frame["product"] == 2)
-    with pytest.warns(
-        DataWarning, match="^south / 2: Training never saw what X holds: 'promo' is 'half'"
-    ):
+    with pytest.warns(DataWarning, match="^south / 2: Not seen by the fit: 'promo' is 'half'"):
         table.decide(frame.assign(promo=frame["promo"].where(~south, "half")))
     with pytest.warns(DataWarning) as caught:
         table.decide(frame.assign(promo=frame["shop"] + frame["product"].astype(str)))

@@ -24,7 +24,7 @@ from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.estimators.row_costs import RowCosts
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import NUMBER, FileColumn
+from surefoot.io.table_columns import NUMBER, OUTCOME, FileColumn
 from surefoot.io.table_file import Reading, TableFile
 from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.typing import FloatArray
@@ -201,7 +201,7 @@ def evaluate(
         raise InvalidInputError(
             f"--outcome must be a column that the model does not look at, got {name!r}."
         )
-    table = read_known(data, known, reading, [FileColumn(name, NUMBER, "the outcome")])
+    table = read_known(data, known, reading, [FileColumn(name, OUTCOME, "the outcome")])
     y, costs = table.outcomes(name), _costs_of(table, about.cost_columns)
     with screen.working("Evaluating ...", table.place):
         made = np.maximum(orders(policy, about, table), 0.0)  # as decide writes them

@@ -13,7 +13,7 @@ import polars as pl
 from surefoot.cli.model_table import is_panel, load_model, needed_columns
 from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import DATE, FileColumn
+from surefoot.io.table_columns import CATEGORY, DATE, IGNORED, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target, refuse_inputs, replaced
 from surefoot.typing import FloatArray
@@ -100,13 +100,19 @@ def read_known(
 def row_names(table: TableFile, keep: Sequence[str], outcome: str | None) -> list[str]:
     """Return the columns that tell rows apart: dates, what the model does not use, and those asked for.
 
-    The outcome is left out: it is what the order is about, and is mostly not known yet.
+    Where these are the same in two rows, as the day of two shops, categories tell which is which. The
+    outcome is left out: it is what the order is about, and is mostly not known yet.
     """
-    return [
-        column.name
-        for column in table.columns
-        if column.name in keep or (column.kind in (DATE, "ignored") and column.name != outcome)
-    ]
+
+    def named(*kinds: str) -> list[str]:
+        return [
+            column.name
+            for column in table.columns
+            if column.name in keep or (column.kind in kinds and column.name != outcome)
+        ]
+
+    names = named(DATE, IGNORED)
+    return named(DATE, IGNORED, CATEGORY) if table.cells.select(names).is_duplicated().any() else names
 
 
 def _usable(orders: FloatArray, whole: bool, screen: Screen) -> FloatArray:

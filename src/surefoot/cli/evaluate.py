@@ -13,7 +13,7 @@ from surefoot.cli.screen import Screen, show_table
 from surefoot.comparison import paired_interval
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import NUMBER, FileColumn
+from surefoot.io.table_columns import OUTCOME, FileColumn
 from surefoot.io.table_file import Reading
 from surefoot.typing import FloatArray
 
@@ -46,7 +46,7 @@ def run(
         raise InvalidInputError(
             f"--outcome must be a column that the model does not look at, got {name!r}."
         )
-    table = read_known(data, needed, reading, [FileColumn(name, NUMBER, "the outcome")])
+    table = read_known(data, needed, reading, [FileColumn(name, OUTCOME, "the outcome")])
     y = table.outcomes(name)
     X = table.frame.select(column.name for column in needed)
     with screen.working("Evaluating ...", table.place):

@@ -19,7 +19,7 @@ from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import CATEGORY, DATE, NUMBER, TIME, FileColumn
+from surefoot.io.table_columns import CATEGORY, DATE, OUTCOME, TIME, FileColumn
 from surefoot.io.table_doubts import doubts
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target, refuse_inputs
@@ -121,7 +121,7 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
         for name in roles.by
         if name not in roles.categories
     ]
-    known.append(FileColumn(roles.outcome, NUMBER, "the outcome"))
+    known.append(FileColumn(roles.outcome, OUTCOME, "the outcome"))
     known += [FileColumn(name, TIME, "the order of time") for name in time]
     table = read_file(data, reading, known=known, ignore=roles.ignore)
     for sentence in doubts(table):

@@ -15,7 +15,7 @@ from surefoot.cli.screen import Screen, show_economics, show_table
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import DataWarning, InvalidInputError
 from surefoot.io.arrow import load_arrow
-from surefoot.io.table_columns import CATEGORY, NUMBER, FileColumn
+from surefoot.io.table_columns import CATEGORY, OUTCOME, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target
 from surefoot.panels import PolicyTable, fit_many
@@ -109,7 +109,7 @@ def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, sc
     name = policies.columns.outcome
     if outcome not in (None, name):
         raise InvalidInputError(f"--outcome must be {name!r}, as in the fit, got {outcome!r}.")
-    known = [*needed, FileColumn(name, NUMBER, "the outcome")]
+    known = [*needed, FileColumn(name, OUTCOME, "the outcome")]
     table = read_file(data, reading, known=known, only=[column.name for column in known])
     table.numbers(name)
     with screen.working("Evaluating ...", table.place):

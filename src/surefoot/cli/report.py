@@ -11,7 +11,7 @@ from surefoot.cli.options import Roles
 from surefoot.cli.reporting import origin_of, write_and_say
 from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.table_columns import NUMBER, TIME, FileColumn
+from surefoot.io.table_columns import OUTCOME, TIME, FileColumn
 from surefoot.io.table_file import Reading
 from surefoot.io.writing import check_target, refuse_inputs
 from surefoot.report.rows import FEWEST_ROWS
@@ -41,7 +41,7 @@ def run(
             f"--outcome must be a column that the model does not look at, got {name!r}."
         )
     day = time or (about.time if about is not None else "") or None
-    also = [FileColumn(name, NUMBER, "the outcome")]
+    also = [FileColumn(name, OUTCOME, "the outcome")]
     if day is not None and day not in names:
         also.append(FileColumn(day, TIME, "the order of time"))
     table = read_known(data, needed, reading, also)

@@ -8,8 +8,8 @@ import polars as pl
 from surefoot.io.table_dates import Days, read_days
 
 NUMBER, CATEGORY, DATE, IGNORED = "number", "category", "date", "ignored"
-# What orders rows may be told to be; it is read as dates or as numbers.
-TIME = "time"
+# What orders rows, read as dates or as numbers, and what rows are about, numbers without a gap.
+TIME, OUTCOME = "time", "outcome"
 # Cells that stand for a gap, whatever their case.
 GAPS = ("", "na", "n/a", "nan", "#n/a", "#nv", "null", "none", "-", "--")
 # More levels than this, and than half of the rows: a column that names rows.
@@ -138,9 +138,10 @@ class ColumnReader:
     def _as_known(self, cells: pl.Series, known: FileColumn) -> tuple[pl.Series, FileColumn]:
         """Read a column as what it is known to be: by the user's word, or from the fit."""
         told = known.why or "as told"
-        if known.kind == NUMBER:
+        if known.kind in (NUMBER, OUTCOME):
             numeric = numbers_of(cells, self.decimal)
-            self._refuse_odd(cells, numeric, "a number", "")
+            advice = "Mend the cell, or delete the row." if known.kind == OUTCOME else ""
+            self._refuse_odd(cells, numeric, "a number", "", advice)
             return numeric, FileColumn(known.name, NUMBER, told)
         if known.kind == TIME:
             return self._as_time(cells, told)

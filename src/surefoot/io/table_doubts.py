@@ -2,16 +2,35 @@
 
 import polars as pl
 
-from surefoot.io.table_columns import DATE, NUMBER
+from surefoot.io.table_columns import CATEGORY, DATE, IGNORED, NUMBER
 from surefoot.io.table_file import TableFile
 
 # A value so many times as large as nearly all others may lack its decimal sign.
 FAR = 20.0
+# An amount with a word behind it, as in 12 kg, and nothing else.
+_WITH_UNIT = r"^[+-]?\d[\d.,]*(?: +\p{L}+\.?| *°[CF]| *(?:k?g|m?l|lbs?|oz|[ckm]?m|pcs?))$"
 
 
 def doubts(table: TableFile) -> list[str]:
     """Return a sentence for each thing in a table that deserves a look."""
-    return [*far_values(table), *repeated_rows(table)]
+    return [*far_values(table), *repeated_rows(table), *amounts_with_units(table)]
+
+
+def amounts_with_units(table: TableFile) -> list[str]:
+    """Say which columns were read as text though most cells are an amount with its unit."""
+    found = []
+    for column in table.columns:
+        if column.kind not in (CATEGORY, IGNORED) or column.why == "as told":
+            continue
+        cells = table.cells[column.name]
+        fitting = cells.str.contains(_WITH_UNIT)
+        if 2 * int(fitting.sum()) > len(cells):
+            shown = cells.filter(fitting)[0]
+            found.append(
+                f"{column.name!r} holds amounts with a unit ({shown!r}), which are read as text: write "
+                "bare numbers, all in one unit, to learn from how much it is."
+            )
+    return found
 
 
 def repeated_rows(table: TableFile) -> list[str]:

@@ -13,6 +13,7 @@ from surefoot.io.table_columns import (
     DATE,
     IGNORED,
     NUMBER,
+    OUTCOME,
     TIME,
     ColumnReader,
     FileColumn,
@@ -120,9 +121,11 @@ class TableFile:
         values = self.numbers(name, what)
         gaps = np.isnan(values)
         if gaps.any():
-            place = self.place(int(gaps.argmax()))
+            place, count = self.place(int(gaps.argmax())), int(gaps.sum())
+            got = "a gap" if count == 1 else f"{count} gaps, the first"
             raise InvalidInputError(
-                f"{what} must have a number in every row, got a gap in {place}, column {name!r}."
+                f"{what} must have a number in every row, got {got} in {place}, column {name!r}. "
+                "Delete such rows, or fill them in."
             )
         return values
 
@@ -253,8 +256,10 @@ def _read_typed(
     if typed is None or empty or (known is not None and known.kind == CATEGORY):
         return reader.read(cells, known)
     kind = DATE if typed.dtype == pl.Date else NUMBER
-    if known is not None and known.kind not in (kind, IGNORED, TIME):
-        raise InvalidInputError(f"{cells.name!r} must be a {known.kind}, got a {kind}.")
+    wanted = kind if known is None or known.kind in (IGNORED, TIME) else known.kind
+    wanted = NUMBER if wanted == OUTCOME else wanted
+    if wanted != kind:
+        raise InvalidInputError(f"{cells.name!r} must be a {wanted}, got a {kind}.")
     if typed.n_unique() == 1 and len(typed) > 1 and known is None:
         return typed, FileColumn(cells.name, IGNORED, f"it is always {typed[0]}")
     if known is not None and known.kind == TIME and kind == NUMBER:

@@ -120,7 +120,7 @@ def test_all_numbers_give_the_decisions_of_the_plain_model():
 
 def test_an_unknown_level_gets_the_average_decision(data, model):
     rows = pandas.DataFrame({"price": [2.0], "shop": ["east"], "promo": [True]})
-    with pytest.warns(DataWarning, match=r"never saw.*'shop' is 'east'"):
+    with pytest.warns(DataWarning, match=r"Not seen.*'shop' is 'east'"):
         unknown = model.predict(rows)
     shares = dict(data[0]["shop"].value_counts(normalize=True))
     known = sum(share * model.predict(rows.assign(shop=shop))[0] for shop, share in shares.items())

@@ -292,7 +292,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         table = self._read(X, reset=False)
         matrix, surprises = self.plan_.encode(table)
         if surprises:
-            warn_user(f"Training never saw what X holds: {'; '.join(surprises)}.", DataWarning)
+            warn_user(f"Not seen by the fit: {'; '.join(surprises)}.", DataWarning)
         return self.plan_.transform(matrix)
 
     def predict(self, X: Any, backorder: Any = None, holding: Any = None) -> FloatArray:
