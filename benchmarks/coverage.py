@@ -25,7 +25,7 @@ SMALL = {(d, n) for d in (1, 2, 5) for n in (30, 100)}
 PAGE = RESULTS.parent.parent / "docs" / "theory.md"
 PICTURE = PAGE.parent / "images" / "coverage.png"
 COLOURS = {"paper": "#d55e00", "profile": "#0060a8", "auto": "#8a8a8a"}
-LINES = {30: ":", 100: "--", 500: "-"}
+LINES = {30: ":", 500: "-"}  # of all that the table shows: more lines would hide each other
 START, END = "<!-- coverage: start -->", "<!-- coverage: end -->"
 
 
@@ -110,7 +110,7 @@ def draw():
     }
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
     for axis, (title, value) in zip(axes, panels.items(), strict=True):
-        for rule, n in itertools.product(COLOURS, ROWS):
+        for rule, n in itertools.product(COLOURS, LINES):
             found = [row for row in rows if row["rule"] == rule and int(row["rows"]) == n]
             points = [(int(row["columns"]), value(row)) for row in found if value(row) is not None]
             if points:
@@ -123,17 +123,19 @@ def draw():
         axis.set_title(title, loc="left", fontsize=9.5)
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[:2]:
-        axis.axhline(0.95, color="black", linewidth=0.6)
+        axis.axhline(0.95, color="black", linewidth=0.6, linestyle="--")
         axis.set_ylim(-0.03, 1.05)
         axis.set_yticks([0, 0.25, 0.5, 0.75, 0.95])
         axis.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
-    axes[2].axhline(1.0, color="black", linewidth=0.6)
+    axes[2].axhline(1.0, color="black", linewidth=0.6, linestyle="--")
     axes[2].set_yscale("log")
     axes[2].set_yticks([0.01, 0.1, 1.0], ["1 %", "10 %", "100 %"])
     handles = [plt.Line2D([], [], color=colour, label=rule) for rule, colour in COLOURS.items()]
     handles += [
         plt.Line2D([], [], color="black", linestyle=line, label=f"N = {n}") for n, line in LINES.items()
     ]
+    reference = "95 %, or the collapse radius"
+    handles.append(plt.Line2D([], [], color="black", linewidth=0.6, linestyle="--", label=reference))
     figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     figure.savefig(PICTURE, dpi=150)
     plt.close(figure)

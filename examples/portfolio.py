@@ -94,12 +94,12 @@ def picture(out, radii, cost, equal, plain, robust):
         fontweight="bold", x=0.01, ha="left",
     )  # fmt: skip
     left, places = axes[0], np.arange(len(radii))
-    left.plot(places, cost, color="#b3b3b3", linewidth=0.9)
+    left.fill_between(places, cost.min(axis=1), cost.max(axis=1), color="#e3e3e3")
     left.plot(places, cost.mean(axis=1), "o-", color="#0072b2", linewidth=3)
     left.axhline(equal, color="#d55e00", linestyle="--", linewidth=1.5)
     left.text(places[chosen] - 0.1, equal + 0.03, "equal shares", color="#d55e00", ha="right")
     left.text(-0.15, cost[0].mean(), "mean", color="#0072b2", ha="right", va="center", weight="bold")
-    note = f"grey: learned from one sample of {MONTHS} months"
+    note = f"grey: best to worst of {samples} samples"
     left.text(0.03, 0.02, note, color="#6f6f6f", transform=left.transAxes)
     left.set_xlim(-0.85, places[-1] + 0.15)
     left.set_xticks(places, [f"{radius:g}" for radius in radii])

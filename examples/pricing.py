@@ -95,23 +95,28 @@ def picture(out, radii, lost, models):
     contexts = np.column_stack([heat, np.zeros((len(heat), CONTEXTS - 1))])
     network, affine = models["neural"], models["linear"]
     robust = network[chosen].predict(contexts)
-    curves = [  # name, prices, colour, line, where its label stands, on which side
-        ("neural, radius 0", network[0].predict(contexts), "#d55e00", "-", 1.2, (0, 8), "center"),
-        (f"neural, radius {SHOWN:g}", robust, "#0072b2", "-", 2.5, (0, -16), "right"),
-        ("linear, radius 0", affine[0].predict(contexts), "#7f7f7f", "-", -1.9, (8, -8), "left"),
-        ("best price", best_price(contexts), "black", "--", -2.5, (2, -16), "left"),
-    ]  # fmt: skip
-    for name, prices, colour, line, place, offset, side in curves:
-        left.plot(heat, prices, line, color=colour, linewidth=2.4)
-        spot = (place, np.interp(place, heat, prices))
-        clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        left.annotate(name, spot, offset, textcoords="offset points", color=colour, ha=side, bbox=clear)
+    curves = [
+        ("neural, radius 0", network[0].predict(contexts), "#d55e00", "-"),
+        (f"neural, radius {SHOWN:g}", robust, "#0072b2", "-"),
+        ("linear, radius 0", affine[0].predict(contexts), "#7f7f7f", "-"),
+        ("best price", best_price(contexts), "black", "--"),
+    ]
+    for name, prices, colour, line in curves:
+        left.plot(heat, prices, line, color=colour, linewidth=2.4, label=name)
+    left.legend(frameon=False)
     left.set(xlabel="temperature (standard deviations from usual)", ylabel="price (euros)")
     left.set_xlim(heat[0], heat[-1])
     left.set_title("Price, other contexts as usual", loc="left", fontsize=12)
     places = np.arange(len(radii))
     for name, colour in (("linear", "#7f7f7f"), ("neural", "#0072b2")):
-        right.plot(places, lost[name], color=colour, linewidth=0.8, alpha=0.35)
+        right.fill_between(
+            places,
+            lost[name].min(axis=1),
+            lost[name].max(axis=1),
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
         right.plot(places, lost[name].mean(axis=1), "o-", color=colour, linewidth=3)
         right.annotate(
             name, (0, lost[name][0].mean()), (-10, 0), textcoords="offset points", color=colour,
@@ -124,7 +129,7 @@ def picture(out, radii, lost, models):
     right.set_yticks(range(0, 21, 5))
     right.set(xlabel="radius (standard deviations)", ylabel="lost to the best price (euros a day)")
     samples = lost["linear"].shape[1]
-    right.set_title(f"Lost on new days (thin: each of {samples} samples)", loc="left", fontsize=12)
+    right.set_title(f"Lost on new days (bands: all {samples} samples)", loc="left", fontsize=12)
     figure.savefig(out, dpi=150)
     plt.close(figure)
 
