@@ -92,7 +92,7 @@ def run(
     if report is not None:
         # Not at the top: most fits write no report.
         reporting = importlib.import_module("surefoot.cli.reporting")
-        origin = reporting.origin_of(data, table, economics=about.economics, command=command)
+        origin = reporting.origin_of(data, table, roles, economics=about.economics, command=command)
         found["report"] = reporting.write_and_say(
             policy, X, y, report, roles, origin, screen, moments=moments_of(table, roles)
         )
@@ -124,7 +124,7 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
     known.append(FileColumn(roles.outcome, OUTCOME, "the outcome"))
     known += [FileColumn(name, TIME, "the order of time") for name in time]
     table = read_file(data, reading, known=known, ignore=roles.ignore)
-    for sentence in doubts(table):
+    for sentence in doubts(table, roles.outcome, roles.time):
         screen.note(sentence)
     # Series are put in order one by one, so that a day that is missing costs one series alone.
     return table if roles.time is None or roles.by else in_order(table, roles.time, screen)

@@ -53,13 +53,12 @@ def run(
         table = in_order(table, day, screen)
     y, X = table.outcomes(name), table.frame.select(names)
     show_table(screen, table, columns=False)
+    roles = Roles(outcome=name, time=day)
     origin = origin_of(
-        data, table, command=command, economics="" if about is None else about.economics,
+        data, table, roles, command=command, economics="" if about is None else about.economics,
         guarantee=None if about is None else about.guarantee,
         fingerprint="" if about is None else about.fingerprint,
     )  # fmt: skip
     moments = None if day is None or day in names else table.frame[day].to_numpy()
-    found = write_and_say(
-        policy, X, y, out, Roles(outcome=name, time=day), origin, screen, moments=moments
-    )
+    found = write_and_say(policy, X, y, out, roles, origin, screen, moments=moments)
     screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})

@@ -1,6 +1,7 @@
 """What commands that write a report share: where the rows come from, and the page itself."""
 
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from surefoot.report.write import write_page
 def origin_of(
     data: str,
     table: TableFile,
+    roles: Roles,
     *,
     economics: str = "",
     command: Sequence[str] = (),
@@ -28,15 +30,16 @@ def origin_of(
     fingerprint: str = "",
 ) -> Origin:
     """Return what a report says about the file that its rows come from."""
-    for option in ("backorder", "holding"):  # a page is for readers who typed no option
-        economics = economics.replace(f"(--{option})", f"({option})")
+    # A page is for readers who typed no option.
+    economics = re.sub(r"\(--(backorder|holding)\)", r"(\1)", economics)
+    found = [re.sub(r" \(--[^)]*\)", "", one) for one in doubts(table, roles.outcome, roles.time)]
     checksum = ""
     if data != "-":
         with Path(data).open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
     return Origin(
         source=Path(table.name).name, checksum=checksum, lines=table.lines, unit=table.unit,
-        notes=(*table.notes, *doubts(table)), command=shlex.join(command), economics=economics,
+        notes=(*table.notes, *found), command=shlex.join(command), economics=economics,
         guarantee=guarantee, fingerprint=fingerprint,
     )  # fmt: skip
 

@@ -1,19 +1,91 @@
 """What in a table is hard to believe, though it can be read."""
 
+import re
+import shlex
+
+import numpy as np
 import polars as pl
 
 from surefoot.io.table_columns import CATEGORY, DATE, IGNORED, NUMBER
+from surefoot.io.table_dates import FORMS
 from surefoot.io.table_file import TableFile
+from surefoot.typing import FloatArray
 
 # A value so many times as large as nearly all others may lack its decimal sign.
 FAR = 20.0
+# Of fewer rows hardly anything is odd.
+FEW_ROWS = 10
+# So many columns that are named by days are no accident.
+MANY_DAYS = 3
+# A column that correlates so well with the outcome is the outcome.
+TOLD = 1.0 - 1e-9
 # An amount with a word behind it, as in 12 kg, and nothing else.
 _WITH_UNIT = r"^[+-]?\d[\d.,]*(?: +\p{L}+\.?| *°[CF]| *(?:k?g|m?l|lbs?|oz|[ckm]?m|pcs?))$"
 
 
-def doubts(table: TableFile) -> list[str]:
-    """Return a sentence for each thing in a table that deserves a look."""
-    return [*far_values(table), *repeated_rows(table), *amounts_with_units(table)]
+def doubts(table: TableFile, outcome: str, time: str | None = None) -> list[str]:
+    """Return a sentence for each thing in a table that deserves a look, if it is to be learned from."""
+    return days_across(table) or [
+        *far_values(table), *repeated_rows(table), *amounts_with_units(table),
+        *counted_rows(table, {outcome, time}), *told_outcomes(table, outcome),
+    ]  # fmt: skip
+
+
+def days_across(table: TableFile) -> list[str]:
+    """Say that a table lies on its side: its columns are days."""
+    names = [column.name for column in table.columns]
+    days = [name for name in names if any(re.search(form.pattern, name) for form in FORMS)]
+    if len(days) < MANY_DAYS:
+        return []
+    return [
+        f"{len(days)} columns are named by days ({days[0]!r}): a row is to be a day, and a column what "
+        "is known of it. Turn the table on its side."
+    ]
+
+
+def counted_rows(table: TableFile, apart: set[str | None]) -> list[str]:
+    """Say which columns number the rows: no row has seen the numbers that come next."""
+    whole = _whole_columns(table).items()
+    names = [
+        name for name, values in whole if name not in apart and (values[1:] == values[:-1] + 1.0).all()
+    ]
+    if not names:
+        return []
+    return [
+        f"Columns that count the rows say nothing about new ones: leave out {_listed(names)}, or name "
+        "one the order of time (--time)."
+    ]
+
+
+def told_outcomes(table: TableFile, outcome: str) -> list[str]:
+    """Say which columns give the outcome away: they are it, in the same or another unit."""
+    whole = _whole_columns(table)
+    truth = whole.pop(outcome, np.zeros(len(table)))
+    names = [name for name, values in whole.items() if _correlation(values, truth) > TOLD]
+    if not names:
+        return []
+    return [
+        f"Columns that follow {outcome!r} to the last digit give it away: leave out {_listed(names)} "
+        "unless known when the order is made."
+    ]
+
+
+def _whole_columns(table: TableFile) -> dict[str, FloatArray]:
+    """Return columns of finite numbers without a gap, where there are rows enough to speak of them."""
+    numbers = [column.name for column in table.columns if column.kind == NUMBER]
+    found = {name: table.numbers(name) for name in numbers if len(table) >= FEW_ROWS}
+    return {name: values for name, values in found.items() if np.isfinite(values).all()}
+
+
+def _correlation(one: FloatArray, other: FloatArray) -> float:
+    """Return how close to a line two columns are, from 0 to 1; 0 where one is constant."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers whose squares are too large
+        spreads = one.std() * other.std()
+        return abs(float(np.corrcoef(one, other)[0, 1])) if spreads > 0 else 0.0
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(map(repr, names))} (--ignore {shlex.join(names)})"
 
 
 def amounts_with_units(table: TableFile) -> list[str]:
@@ -59,7 +131,7 @@ def far_values(table: TableFile) -> list[str]:
     """
     found = []
     for column in table.columns:
-        if column.kind != NUMBER or len(table) < 10:
+        if column.kind != NUMBER or len(table) < FEW_ROWS:
             continue
         values = table.frame[column.name]
         high, low = values.quantile(0.9), values.quantile(0.1)
