@@ -16,7 +16,7 @@ from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
-from surefoot.estimators.guarantees import SHIFTS, decides, guarantee_of
+from surefoot.estimators.guarantees import SHIFT, SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, OUTCOME, TIME, FileColumn
@@ -276,8 +276,8 @@ def _show(policy: PreparedPolicy, about: ModelTable, out: Path, screen: Screen) 
         f"always {about.constant:g}. That saves {100 * saving:.0f} % here and less on new rows: "
         "surefoot compare says how much."
     )
-    if decides(model):
-        screen.say(model.guarantee())
+    if about.guarantee is not None:
+        screen.say(about.guarantee.sentence(SHIFT))
     else:
         screen.say(f"Radius {model.radius_:.3g}: {model.certificate_.message}")
     if model.converged_ is False:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.engines.choice import adversary_of
+from surefoot.engines.choice import worst_case_of
 from surefoot.exceptions import InvalidInputError
 from surefoot.forecasts import Forecasts, confident_radius, cost_bound, rare_rows
 from surefoot.nominals import Empirical
@@ -109,7 +109,7 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
         return Guarantee(bound, suspects=suspects, blocks=blocks, block_rows=length)
     radius = confident_radius(honest, model.parameters_, rolled)
     shifted = {
-        float(shift): float(adversary_of(honest.at_radius(radius + shift), model.parameters_).value)
+        float(shift): worst_case_of(honest.at_radius(radius + shift), model.parameters_)[0]
         for shift in shifts
     }
     return Guarantee(bound, shifted, suspects, blocks=blocks, block_rows=length)
