@@ -406,7 +406,7 @@ class Constant(Solver):
         if self.fault == "restless":
             order += float(np.random.default_rng().normal())
         policies = ((np.zeros(3), order),)
-        good, _ = certify(forms, policies, [orders[0][1]])
+        good = certify(forms, policies, [orders[0][1]])
         made = {
             "proud": make_certificate(good.upper, good.upper, 0.0, "exact"),
             "low": make_certificate(0.5 * good.upper, 0.5 * good.lower, 0.0, "exact"),

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from surefoot import DASGD, Box, Exact, PrimalDual, Problem, WassersteinBall
 from surefoot.certificates import certify, make_certificate, relative_gap
+from surefoot.certificates.certificate import certified
 from surefoot.costs import Newsvendor
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
@@ -50,7 +51,7 @@ def test_certify_sums_over_products(make_affine):
     forms = [make_affine(1), make_affine(2, backorder=3.0)]
     policies = [(np.array([0.1, 0.2, 0.0]), 1.0), (np.array([0.0, 0.1, -0.2]), 0.5)]
     slopes = [form.constant_order()[1] for form in forms]
-    certificate, multipliers = certify(forms, policies, slopes)
+    certificate, multipliers = certified(forms, policies, slopes)
     assert multipliers == [form.worst_value(*p)[1] for form, p in zip(forms, policies, strict=True)]
     upper = sum(form.worst_value(*policy)[0] for form, policy in zip(forms, policies, strict=True))
     lower = sum(form.lower_bound(u) for form, u in zip(forms, slopes, strict=True))
@@ -60,7 +61,7 @@ def test_certify_sums_over_products(make_affine):
     assert 0 < lower < upper
     assert f"{upper:.6g}" in certificate.message
     assert f"{lower:.6g}" in certificate.message
-    assert certify(forms, policies, [np.zeros(8), np.zeros(8)])[0].lower == 0.0
+    assert certify(forms, policies, [np.zeros(8), np.zeros(8)]).lower == 0.0
 
 
 @pytest.mark.parametrize("limits", [None, Box(-1.0, 2.0)], ids=["free", "limited"])
@@ -72,7 +73,7 @@ def test_certificates_speak_of_the_user_s_costs(make_problem, limits):
     (form,) = affine_forms(described)
     assert form.value_unit > 10.0
     theta, t, slopes = np.array([0.1, 0.2, 0.0]), 1.0, form.constant_order()[1]
-    certificate = certify([form], [(theta, t)], [slopes])[0]
+    certificate = certify([form], [(theta, t)], [slopes])
     # In the user's own units: costs of cut outcomes by hand, at a radius of zero.
     user_theta, user_t = form.in_user_units(theta, t)
     y = nominal.outcomes[:, 0]
@@ -82,12 +83,12 @@ def test_certificates_speak_of_the_user_s_costs(make_problem, limits):
         return float(np.mean(np.where(r >= 0, 3e3 * r, -7e4 * r)))
 
     expected = mean_cost(nominal.contexts @ user_theta + user_t - cut) + mean_cost(cut - y)
-    still = certify([form.at_radius(0.0)], [(theta, t)], [slopes])[0]
+    still = certify([form.at_radius(0.0)], [(theta, t)], [slopes])
     assert still.upper == pytest.approx(expected, rel=1e-12)
     assert certificate.upper > still.upper
     decision = form.constant_order()[0] * form.outcome_unit
     if limits is None:
-        far = certify([form.at_radius(99.0)], [(0 * theta, decision / form.outcome_unit)], [slopes])[0]
+        far = certify([form.at_radius(99.0)], [(0 * theta, decision / form.outcome_unit)], [slopes])
         assert far.lower == pytest.approx(mean_cost(decision - y), rel=1e-9)
         assert far.gap == pytest.approx(0.0, abs=1e-9)
     else:
@@ -108,8 +109,8 @@ def test_certificates_speak_of_the_user_s_costs(make_problem, limits):
 def test_kind_says_whether_both_bounds_are_duals(make_affine, options, kind):
     form = make_affine(1, **options)
     policy, slopes = (np.zeros(3), 1.0), form.constant_order()[1]
-    assert certify([form], [policy], [slopes])[0].kind == kind
-    assert certify([make_affine(1), form], [policy] * 2, [slopes] * 2)[0].kind == kind
+    assert certify([form], [policy], [slopes]).kind == kind
+    assert certify([make_affine(1), form], [policy] * 2, [slopes] * 2).kind == kind
 
 
 def test_an_unbounded_worst_case_says_so():

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from surefoot import RobustNewsvendor
 from surefoot.forecasts.confidence import cost_bound_of_rows, mean_bound
@@ -64,3 +65,11 @@ def test_the_stated_bound_holds_for_what_is_deployed(tail):
 def test_tiny_costs_do_not_vanish():
     x, w = 1e-120 * np.random.default_rng(0).exponential(size=30), np.full(30, 1 / 30)
     assert 1e120 * mean_bound(x, w, 0.95) == pytest.approx(mean_bound(1e120 * x, w, 0.95))
+
+
+@pytest.mark.parametrize("skew", [0.0, 1e-17, 1e-12, 1e-9, -1e-12])
+def test_a_skewness_that_is_only_rounding_changes_nothing(skew):
+    values, weights = np.arange(20.0), np.full(20, 0.05)
+    values[-1] += 1e3 * skew
+    student = 9.5 + stats.t.ppf(0.95, 19) * values.std(ddof=1) / np.sqrt(20)
+    assert mean_bound(values, weights, 0.95) == pytest.approx(student, rel=1e-6)

@@ -91,6 +91,7 @@ def _solve(program):
             "max_iter": 500,
             "static_regularization_constant": 1e-10,
         },
+        {"solver": "CLARABEL", "equilibrate_enable": False},
     ):
         try:
             with warnings.catch_warnings():

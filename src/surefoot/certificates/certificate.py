@@ -75,8 +75,8 @@ def certify(
     forms: Sequence[AffineForm | JointForm],
     policies: Sequence[tuple[FloatArray, Any]],
     slopes: Sequence[Any],
-) -> tuple[Certificate, list[float]]:
-    """Return the certificate of an affine policy, and the multiplier of each worst case.
+) -> Certificate:
+    """Certify an affine policy, product by product.
 
     Parameters
     ----------
@@ -87,6 +87,15 @@ def certify(
     slopes
         For each product, slopes for the lower bound, or a plan of the adversary.
     """
+    return certified(forms, policies, slopes)[0]
+
+
+def certified(
+    forms: Sequence[AffineForm | JointForm],
+    policies: Sequence[tuple[FloatArray, Any]],
+    slopes: Sequence[Any],
+) -> tuple[Certificate, list[float]]:
+    """Return the certificate of an affine policy, and the multiplier of each worst case."""
     worst = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
     upper = sum(value * form.value_unit for form, (value, _) in zip(forms, worst, strict=True))
     lower = sum(form.lower_bound(u) * form.value_unit for form, u in zip(forms, slopes, strict=True))
@@ -137,6 +146,7 @@ def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Cer
     if kind == "estimate":
         message = f"The worst-case expected cost on the newest rows is {upper:.6g}; no bound is proved."
         return Certificate(upper, lower, gap, kind, message)
+    lower = min(lower, upper)  # which rounding alone may have crossed
     message = (
         f"The worst-case expected cost is {upper:.6g}; no policy of this family has one below "
         f"{lower:.6g}, so this one is within {100 * gap:.2g} % of the best."

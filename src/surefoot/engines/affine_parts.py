@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
-from surefoot.certificates import Certificate, certify, relative_gap
+from surefoot.certificates import Certificate, relative_gap
+from surefoot.certificates.certificate import certified
 from surefoot.certificates.passes import RowPasses, why_no_passes
 from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.affine_lane import TARGET_SHARE, Lane, Policy, Seen
@@ -103,7 +104,7 @@ class Part:
         """Return the best policies with their certificate."""
         forms = tuple(lane.form for lane in self.lanes)
         policies = tuple(lane.policy for lane in self.lanes)
-        certificate, gammas = certify(forms, policies, [lane.slopes for lane in self.lanes])
+        certificate, gammas = certified(forms, policies, [lane.slopes for lane in self.lanes])
         return self._answer(forms, policies, certificate, gammas)
 
     def _answer(

@@ -99,7 +99,7 @@ def affine_certificate(problem: Problem, parameters: LinearParameters, target: f
     """
     forms = affine_forms(problem)
     slopes = [_proving_slopes(form, target) for form in forms]
-    return certify(forms, form_policies(forms, parameters), slopes)[0]
+    return certify(forms, form_policies(forms, parameters), slopes)
 
 
 def _proving_slopes(form: AffineForm, target: float) -> FloatArray | Plan:

@@ -65,7 +65,7 @@ def joint_certificate(
     form = joint_form(problem)
     policy = form.from_user_units(parameters.theta, parameters.intercept)
     if target is not None and small_joint_program(form):
-        return certify([form], [policy], [_proof(form, target)])[0]
+        return certify([form], [policy], [_proof(form, target)])
     upper = (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
     at_most = "at most " if form.limited else ""
     return bounded(upper, least, least, f"The worst-case expected cost is {at_most}{upper:.6g}")

@@ -69,7 +69,10 @@ def mean_bound(
     if skew == 0.0:
         shift = wanted
     else:
-        inner = 1.0 + skew * (wanted - skew / (6.0 * count))
-        shift = 3.0 / skew * (math.copysign(abs(inner) ** (1.0 / 3.0), inner) - 1.0)
+        beyond = skew * (wanted - skew / (6.0 * count))  # the cube root of one and this, less one
+        if beyond > -1.0:  # without a difference, which a tiny skewness would lose
+            shift = 3.0 / skew * math.expm1(math.log1p(beyond) / 3.0)
+        else:
+            shift = -3.0 / skew * ((-1.0 - beyond) ** (1.0 / 3.0) + 1.0)
     deviation *= math.sqrt(count / (count - 1.0))
     return mean - deviation * shift

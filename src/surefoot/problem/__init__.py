@@ -1,5 +1,6 @@
 """The problem: cost, policy, nominal and ambiguity set, and the forms in which it is solved."""
 
+from surefoot.nominals.empirical import column_spread
 from surefoot.problem.affine_form import (
     affine_forms,
     form_policies,
@@ -20,6 +21,7 @@ __all__ = [
     "Problem",
     "affine_forms",
     "check_support",
+    "column_spread",
     "fitted_problem",
     "form_policies",
     "general_form",

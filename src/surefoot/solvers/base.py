@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, JointForm, WassersteinBall
-from surefoot.certificates import Certificate, certify
+from surefoot.certificates import Certificate
+from surefoot.certificates.certificate import certified
 from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError, warn_user
@@ -186,7 +187,7 @@ def assemble(
     """Certify the answers of all products and say how the run ended."""
     forms = tuple(product.form for product in products)
     policies = tuple(product.policy for product in products)
-    certificate, gammas = certify(forms, policies, [product.slopes for product in products])
+    certificate, gammas = certified(forms, policies, [product.slopes for product in products])
     steps = sum(product.steps for product in products)
     converged = bool(certificate.gap <= gap_tol)
     interrupted = any(product.interrupted for product in products)
