@@ -10,6 +10,7 @@ from surefoot.forecasts.members import Exponential
 from surefoot.forecasts.rows import Rows
 
 COST = Pieces.kinked(up=0.2, down=1.0)
+NO_PAST = np.zeros(0, dtype=np.int64)
 
 
 def rows(n=40, masses=None, seed=0):
@@ -49,7 +50,7 @@ def test_what_is_told_of_a_row_comes_from_the_others():
 def test_a_constant_does_not_depend_on_its_own_row():
     made = rows()
     parts = fold_masses(made, 0)
-    found, other = (candidates(made, COST, 0, constant=False)[0] for _ in range(2))
+    found, other = (candidates(made, COST, 0, NO_PAST, constant=False)[0] for _ in range(2))
     other.scores[3] += 50.0
     one, two = (honest_decisions([member], made, parts, COST)[:, 0] for member in (found, other))
     fold = parts[3].argmax()
@@ -82,7 +83,7 @@ def test_effects_that_multiply_are_read_on_the_logarithm():
     X = np.column_stack([rng.lognormal(size=80), rng.normal(size=80), 5.0 + rng.uniform(size=80)])
     y = 3.0 * X[:, 0] ** 0.7 * np.exp(0.2 * X[:, 1])
     pieces = Pieces.kinked(up=1.0, down=1.0)
-    found = candidates(Rows.of(X, y, None), pieces, 0, constant=False)
+    found = candidates(Rows.of(X, y, None), pieces, 0, NO_PAST, constant=False)
     members = [one.member(0.0) for one in found]
     (one,) = [member for member in members if isinstance(member, Exponential)]
     assert (one.floors > 0.0).tolist() == [

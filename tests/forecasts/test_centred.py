@@ -407,6 +407,7 @@ def test_rows_of_no_weight_do_not_exist():
 @pytest.mark.parametrize(("factor", "offset"), [(4.0, -8.0), (2.0**-10, 0.0)])
 def test_decisions_follow_the_units_of_outcomes(factor, offset):
     X, y = wave(40)
+    X = 1e3 * X  # no column has the unit of outcomes, as their own past would
     one, other = RobustNewsvendor().fit(X, y), RobustNewsvendor().fit(X, factor * y + offset)
     np.testing.assert_allclose(other.predict(X), factor * one.predict(X) + offset, rtol=1e-6, atol=1e-6)
     assert other.radius_ == pytest.approx(one.radius_, rel=1e-6)

@@ -251,11 +251,11 @@ def test_protection_follows_no_trend():
 
 def test_protection_costs_little_and_pays_when_contexts_shift():
     data = synthetic(n=100, s=10, seed=0)
-    plain, safe = (RobustNewsvendor(1.0, 0.2, protect=p).fit(data.X, data.y) for p in (0.0, 1.0))
+    plain, safe = (RobustNewsvendor(1.0, 0.2, protect=p).fit(data.X, data.y) for p in (0.0, 0.3))
     rng = np.random.default_rng(0)
     moved = data.X_test + data.X.std(axis=0) * rng.standard_normal(data.X_test.shape)
     assert safe.cost(moved, data.y_test) < plain.cost(moved, data.y_test)
-    assert safe.cost(data.X_test, data.y_test) < 1.5 * plain.cost(data.X_test, data.y_test)
+    assert safe.cost(data.X_test, data.y_test) < 1.1 * plain.cost(data.X_test, data.y_test)
 
 
 @pytest.mark.parametrize("options", [{"radius": 0.1}, {"nominal": None}, {"intercept": False}])

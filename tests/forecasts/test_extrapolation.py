@@ -9,16 +9,15 @@ from surefoot.costs import Pieces
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts.ensemble import Ensemble
 from surefoot.forecasts.extrapolation import (
+    LEAST_FACTOR,
     LEAST_ROWS,
-    MOST_TIMES_SMALLEST,
-    Trend,
-    agreed_change,
-    like_outcomes,
-    linear_trend,
+    MANY_ROWS,
+    level_outside,
+    nearest_past,
+    own_past,
 )
-from surefoot.forecasts.forecaster import Bases, Forecaster
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.stack import REACH
+from surefoot.forecasts.stack import REACH, REACH_OF_LINES, Trend
 from surefoot.random import rng_for
 
 COST = Pieces.kinked(up=1.0, down=1.0)
@@ -31,123 +30,115 @@ def growing(n, seed=0):
     return np.column_stack([sales[1:-1], sales[:-2]]), sales[2:]
 
 
-def fitted(X, y):
-    return Ensemble().fit(X, y, None, COST, seed=0).stack
+def fitted(X, y, cost=COST):
+    return Ensemble().fit(X, y, None, cost, seed=0).stack
 
 
-class TestAgreedChange:
-    def test_is_the_median_where_all_agree_and_nothing_where_they_do_not(self):
-        rng = rng_for(0, "agreed")
-        moves, trends = rng.standard_normal((500, 3)), rng.standard_normal((5, 3)) + 1.0
-        change, each = agreed_change(moves, trends), moves @ trends.T
-        agree = np.abs(np.sign(each).sum(axis=1)) == 5
-        median, smallest = np.abs(np.median(each, axis=1)), np.abs(each).min(axis=1)
-        held = median > MOST_TIMES_SMALLEST * smallest
-        assert (change[~agree] == 0.0).all()
-        assert np.abs(change[agree & ~held]) == pytest.approx(median[agree & ~held])
-        assert np.abs(change[agree & held]) == pytest.approx(
-            MOST_TIMES_SMALLEST * smallest[agree & held]
-        )
-        assert min((~agree).sum(), (agree & held).sum(), (agree & ~held).sum()) > 20
-
-    def test_one_trend_is_followed_as_it_is(self):
-        moves, trend = np.array([[1.0, -2.0], [0.0, 0.0]]), np.array([[3.0, 1.0]])
-        assert agreed_change(moves, trend).tolist() == [1.0, 0.0]
+def past_of(X, y):
+    return own_past(Rows.of(X, y, None)).tolist()
 
 
-class TestLikeOutcomes:
-    def test_the_past_is_like_outcomes_and_a_season_is_not(self):
+class TestOwnPast:
+    def test_the_past_is_found_and_a_season_is_not(self):
         past, y = growing(60)
         season = np.sin(2.0 * np.pi * np.arange(60) / 60.0)
         flags = (np.arange(60) % 7 == 0).astype(float)
         X = np.column_stack([past, season, flags, -past[:, 0], np.ones(60)])
-        assert like_outcomes(Rows.of(X, y, None)).tolist() == [True, True] + 4 * [False]
+        assert past_of(X, y) == [0, 1]
 
-    def test_units_do_not_matter_nor_the_order_of_rows(self):
+    def test_it_has_the_unit_of_outcomes(self):
+        past, y = growing(60)
+        assert past_of(np.column_stack([past[:, 0], 3.0 * past[:, 0], past[:, 0] + 1e3]), y) == [0]
+
+    def test_it_tells_of_outcomes(self):
+        rng = rng_for(0, "telling")
+        y = rng.normal(100.0, 10.0, 200)
+        X = np.column_stack([rng.permutation(y), 0.9 * y + 0.4 * rng.permutation(y) - 30.0])
+        assert past_of(X, y) == [1]
+
+    def test_a_common_unit_does_not_matter_nor_the_order_of_rows(self):
         rng = rng_for(0, "like")
         X, y = rng.standard_normal((40, 6)) ** 3, rng.standard_normal(40)
-        X[:, :3] += 3.0 * y[:, None]
-        told, order = like_outcomes(Rows.of(X, y, None)), rng.permutation(40)
-        assert like_outcomes(Rows.of(7.0 * X - 3.0, y / 9.0, None)).tolist() == told.tolist()
-        assert like_outcomes(Rows.of(X[order], y[order], None)).tolist() == told.tolist()
+        X[:, :3] = 0.1 * X[:, :3] + y[:, None]
+        told, order = past_of(X, y), rng.permutation(40)
+        assert told[:3] == [0, 1, 2]
+        assert past_of(7.0 * X - 3.0, 7.0 * y - 3.0) == told
+        assert past_of(X[order], y[order]) == told
 
     def test_a_mass_of_two_is_the_row_twice(self):
         rng = rng_for(1, "like")
         X, y, masses = rng.standard_normal((30, 8)), rng.exponential(size=30), rng.integers(1, 4, 30)
-        X[:, ::2] = rng.exponential(size=(30, 4)) + y[:, None]
-        once = like_outcomes(Rows(X, y, masses.astype(float)))
-        twice = like_outcomes(
-            Rows(np.repeat(X, masses, 0), np.repeat(y, masses), np.ones(masses.sum()))
-        )
+        X[:, ::2] = 0.1 * rng.exponential(size=(30, 4)) + y[:, None]
+        once = own_past(Rows(X, y, masses.astype(float)))
+        twice = own_past(Rows(np.repeat(X, masses, 0), np.repeat(y, masses), np.ones(masses.sum())))
         assert once.tolist() == twice.tolist()
-        assert 0 < once.sum() < 8
+        assert 0 < len(once) < 8
 
-    def test_only_such_columns_are_followed(self):
-        past, y = growing(60)
-        X = np.column_stack([past, np.sin(2.0 * np.pi * np.arange(60) / 60.0)])
-        trend = linear_trend(Rows.of(X, y, None), COST, 0)
-        assert (trend.coefficients[:, 2] == 0.0).all()
-        assert (trend.coefficients[:, :2] != 0.0).any()
-
-
-class TestTrend:
-    def test_what_others_have_learned_is_not_learned_again(self, monkeypatch):
-        X, y = growing(40)
-        rows, bases, linear = Rows.of(X, y, None), Bases(), Forecaster(smooth=False, trees=False)
-        alone = linear_trend(rows, COST, 0)
-        linear.fit_rows(rows, COST, 0, bases)
-        linear.fit_rows(rows.telling(np.log(y)), COST, 0, bases)
-        monkeypatch.setattr(Forecaster, "_likely", None)
-        shared = linear_trend(rows, COST, 0, bases)
-        np.testing.assert_array_equal(shared.coefficients, alone.coefficients)
-        np.testing.assert_array_equal(shared.line(X), alone.line(X))
-
-    def test_units_of_outcomes_and_columns_carry_over(self):
-        X, y = growing(40)
-        one = linear_trend(Rows.of(X, y, None), COST, 0)
-        other = linear_trend(Rows.of(X * 8.0, y * 2.0, None), COST, 0)
-        assert other.coefficients == pytest.approx(one.coefficients / 4.0)
-        assert other.error == pytest.approx(2.0 * one.error)
-        assert other.line(X * 8.0) == pytest.approx(2.0 * one.line(X))
+    def test_a_table_without_columns_has_none(self):
+        assert past_of(np.zeros((30, 0)), np.arange(30.0)) == []
 
     @pytest.mark.parametrize("n", [3, LEAST_ROWS - 1])
     def test_few_rows_have_none(self, n):
-        X, y = growing(n)
-        assert linear_trend(Rows.of(X, y, None), COST, 0) is None
+        assert past_of(*growing(n)) == []
 
     def test_equal_outcomes_have_none(self):
-        X, _ = growing(30)
-        assert linear_trend(Rows.of(X, np.ones(30), None), COST, 0) is None
+        assert past_of(growing(30)[0], np.ones(30)) == []
 
-    def test_many_rows_are_sampled(self):
-        X, y = growing(5_000)
-        trend = linear_trend(Rows.of(X, y, None), COST, 0)
-        sums = trend.coefficients.sum(axis=1)
-        assert sums == pytest.approx(np.ones(len(sums)), abs=0.02)
+    def test_many_rows_are_looked_at_in_part(self):
+        X, y = growing(5 * MANY_ROWS)
+        kept = np.arange(0, len(y), 5)
+        X[np.setdiff1d(np.arange(len(y)), kept)] = 0.0
+        assert past_of(X, y) == [0, 1]
 
-    def test_a_large_change_starts_from_the_linear_decision_and_none_from_that_inside(self):
-        X, y = growing(40)
-        trend = linear_trend(Rows.of(X, y, None), COST, 0)
-        inside, moves = np.repeat(X[-1:], 2, axis=0), np.array([[0.0, 0.0], [500.0, 500.0]])
-        still, far = trend.follow(np.array([150.0, 150.0]), inside, moves)
-        assert still == 150.0
-        assert far == pytest.approx(
-            trend.line(inside)[1] + agreed_change(moves, trend.coefficients)[1], rel=1e-3
-        )
 
-    def test_a_trend_without_errors_divides_by_nothing(self):
-        X = np.arange(40.0).reshape(20, 2)
-        trend = linear_trend(Rows.of(X, X[:, 0], None), COST, 0)
-        exact = Trend(trend.coefficients, trend.line, 0.0)
-        assert exact.follow(np.zeros(1), X[:1], np.zeros((1, 2))).tolist() == [0.0]
+class TestNearestPast:
+    def test_is_the_column_that_outcomes_change_least_from(self):
+        X, y = growing(60)
+        X = np.column_stack([X, y + 0.1 * np.sin(np.arange(60.0))])
+        rows = Rows.of(X, y, None)
+        assert nearest_past(rows, np.array([0, 1, 2])) == 2
+        assert nearest_past(rows, np.array([1])) == 1
+        assert nearest_past(rows, np.zeros(0, dtype=np.int64)) is None
 
-    @pytest.mark.parametrize(
-        "change", [{"coefficients": np.ones((2, 3))}, {"error": -1.0}, {"line": None}]
-    )
-    def test_parts_that_do_not_fit_are_refused(self, change):
-        X, y = growing(40)
-        with pytest.raises((InvalidInputError, InvalidTypeError)):
-            replace(linear_trend(Rows.of(X, y, None), COST, 0), **change)
+    def test_is_none_where_changes_vary_more_than_outcomes(self):
+        rng = rng_for(2, "noise")
+        X, y = rng.standard_normal((50, 1)), rng.standard_normal(50)
+        assert nearest_past(Rows.of(X, y, None), np.array([0])) is None
+
+    def test_the_linear_member_of_few_rows_keeps_to_it(self):
+        rng = rng_for(4, "walk")
+        walk = 50.0 + np.cumsum(rng.standard_normal(61))
+        X = np.column_stack([walk[:-1], rng.standard_normal((60, 8))])
+        linear = fitted(X[:20], walk[1:21]).members[1]
+        assert linear.forecast.theta[0] > 0.8
+        assert np.abs(linear(X[20:]) - walk[21:]).mean() < 1.2 * np.abs(np.diff(walk[20:])).mean()
+
+
+class TestLevelOutside:
+    SEEN = np.array([10.0, 20.0]), np.array([30.0, 50.0])
+
+    def test_taken_back_nothing_lies_outside(self):
+        past = rng_for(6, "outside").uniform(1.0, 150.0, (500, 2))
+        least, most = self.SEEN
+        move, factor = level_outside(past, least, most)
+        above, below = (past > most).any(axis=1), (past < least).any(axis=1)
+        for sign, one, other in ((1.0, above, below), (-1.0, below, above)):
+            back = past[one & ~other] - move[one & ~other, None]
+            shrunk = past[one & ~other] / factor[one & ~other, None]
+            assert (sign * move[one & ~other] > 0.0).all()
+            for moved in (back, shrunk):
+                out = moved - most if sign > 0.0 else least - moved
+                assert np.abs(out.max(axis=1)).max() < 1e-12
+        assert (move[~above & ~below] == 0.0).all()
+        assert (factor[~above & ~below] == 1.0).all()
+
+    def test_what_was_never_positive_has_no_factor(self):
+        seen = np.array([-5.0, 0.0]), np.array([-1.0, 0.0])
+        assert level_outside(np.array([[3.0, 4.0]]), *seen)[1].tolist() == [1.0]
+        assert level_outside(np.array([[-9.0, -4.0]]), *seen)[1].tolist() == [1.0]
+
+    def test_nothing_shrinks_to_nothing(self):
+        assert level_outside(np.array([[-1e9, 30.0]]), *self.SEEN)[1] == [LEAST_FACTOR]
 
 
 class TestStack:
@@ -155,7 +146,54 @@ class TestStack:
         X, y = growing(120)
         decided = fitted(X[:60], y[:60])(X[60:])
         assert y[60:].min() > y[:60].max()
-        assert np.abs(decided - y[60:]).max() < 0.15 * (y[60:] - y[59]).max()
+        assert np.abs(decided - y[60:]).max() < 0.1 * (y[60:] - y[59]).max()
+
+    @pytest.mark.parametrize("up", [0.2, 9.0])
+    def test_a_level_of_twice_as_much_is_decided_half_moved_and_half_stretched(self, up):
+        rng = rng_for(7, "level")
+        y = rng.gamma(20.0, 5.0, 200)
+        X = y[:, None] * rng.normal(1.0, 0.1, (200, 2))
+        stack = fitted(X, y, Pieces.kinked(up=up, down=1.0))
+        assert stack.trend.tolist() == [0, 1]
+        top = stack.most[None]
+        inside = stack(top)[0]
+        assert stack(2.0 * top)[0] == pytest.approx(
+            np.mean([2.0 * inside, stack(2.0 * top - top.max())[0] + top.max()]), rel=1e-9
+        )
+
+    def test_outcomes_of_both_signs_are_only_moved(self):
+        X, y = growing(60)
+        one, other = fitted(X, y), fitted(X - 180.0, y - 180.0)
+        far = X[-1:] + 40.0
+        assert other.lower < 0.0
+        up = (far - one.most).max()
+        assert other(far - 180.0) == pytest.approx(other(far - 180.0 - up) + up)
+
+    def test_a_unit_that_outcomes_share_with_their_past_carries_over(self):
+        X, y = growing(60)
+        one, other = fitted(X, y), fitted(8.0 * X, 8.0 * y)
+        far = X + np.array([70.0, 60.0])
+        assert other(8.0 * far) == pytest.approx(8.0 * one(far), rel=1e-6)
+
+    def test_lines_without_a_past_go_on_for_a_while(self):
+        rng = rng_for(8, "lines")
+        X = rng.uniform(size=(80, 2))
+        y = 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)
+        stack = fitted(X, y)
+        assert stack.trend.tolist() == []
+        at = np.array([[1.0, 0.5], [1.0 + 0.9 * REACH_OF_LINES, 0.5], [1.6, 0.5], [1.9, 0.5]])
+        edge, near, far, farther = stack(at)
+        assert 20.0 * REACH_OF_LINES < near - edge < 100.0 * REACH_OF_LINES
+        assert near < far == farther
+
+    def test_other_columns_are_not_followed(self):
+        past, y = growing(60)
+        X = np.column_stack([past, np.sin(2.0 * np.pi * np.arange(60) / 60.0)])
+        stack, far = fitted(X, y), X[-1:].copy()
+        far[0, 2] = 1.9
+        cut = far.copy()
+        cut[0, 2] = stack.most[2] + stack.margin * (stack.most[2] - stack.least[2])
+        assert stack(far) == stack(cut)
 
     def test_a_lone_far_number_is_taken_as_the_nearest_seen(self):
         X, y = growing(60)
@@ -189,14 +227,15 @@ class TestStack:
         members = np.column_stack([member(X) for member in stack.members])
         assert stack(X) == pytest.approx(np.clip(members, stack.lower, stack.upper) @ stack.weights)
 
-    def test_decisions_do_not_jump(self):
+    @pytest.mark.parametrize("way", [(6.0, 2.0), (2.0, -2.0), (-0.7, 0.4)])
+    def test_decisions_do_not_jump(self, way):
         X, y = growing(60)
         stack = fitted(X, y)
-        path = np.linspace(X[-1], X[-1] + np.array([6.0, 2.0]) * np.ptp(X, axis=0), 4_000)
+        path = np.linspace(X[30], X[30] + np.array(way) * np.ptp(X, axis=0), 4_000)
         steps = np.abs(np.diff(stack(path)))
         assert steps.max() < 20.0 * np.ptp(y) / len(path)
 
-    def test_decisions_do_not_jump_where_trends_begin_to_differ(self):
+    def test_decisions_do_not_jump_where_nothing_is_followed(self):
         rng = rng_for(5, "flat")
         X = rng.standard_normal((30, 3))
         stack = fitted(X, X[:, 0] + 0.3 * X[:, 1] + rng.standard_normal(30))
@@ -205,3 +244,16 @@ class TestStack:
             steps = np.abs(np.diff(stack(np.linspace(*ends, 4_000))))
             smooth = np.sort(steps)[-40:]
             assert smooth[-1] < 0.5  # a forest has steps, of a few hundredths each
+
+    @pytest.mark.parametrize("trend", [np.array([2]), np.array([-1]), np.array([0.5])])
+    def test_columns_that_there_are_not_are_refused(self, trend):
+        with pytest.raises((InvalidInputError, InvalidTypeError)):
+            replace(fitted(*growing(40)), trend=trend)
+
+    def test_what_an_earlier_file_followed_is_not_forgotten_in_silence(self):
+        stack = fitted(*growing(40))
+        line = stack.members[0]
+        idle = Trend(np.array([[1.0, 0.0], [-1.0, 0.0]]), line, 1.0)
+        assert replace(stack, trend=idle).trend is None
+        with pytest.raises(InvalidInputError, match=r"got that of an earlier version: fit anew"):
+            Trend(np.array([[1.0, 0.0], [2.0, 0.0]]), line, 1.0)

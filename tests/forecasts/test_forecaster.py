@@ -7,7 +7,6 @@ from surefoot.costs.quantiles import weighted_quantile
 from surefoot.exceptions import InvalidTypeError
 from surefoot.forecasts import Forecaster
 from surefoot.forecasts.forecaster import BENDS, SHARED, SPREADS
-from surefoot.forecasts.rows import Rows
 
 PIECES = Pieces.kinked(up=0.2, down=1.0)
 LINEAR, BENT = Forecaster(smooth=False), Forecaster(trees=False)
@@ -373,13 +372,3 @@ def test_options_must_be_flags(name):
         Forecaster(**{name: "yes"})
     assert getattr(Forecaster(**{name: np.bool_(False)}), name) is False
     assert Forecaster() == Forecaster(common=True, smooth=True, trees=True) != BENT
-
-
-@pytest.mark.parametrize("common", [True, False])
-def test_coefficients_alone_are_those_of_the_fit(common):
-    rng = np.random.default_rng(0)
-    X, linear = rng.normal(size=(30, 4)), Forecaster(common=common, smooth=False, trees=False)
-    y = X @ [1.0, 2.0, 0.0, 1.0] + rng.normal(size=30)
-    whole = linear.fit(X, y, None, PIECES, seed=0).forecast.theta
-    np.testing.assert_allclose(linear.coefficients(Rows.of(X, y, None)), whole, rtol=1e-12)
-    np.testing.assert_array_equal(linear.coefficients(Rows.of(X, np.ones(30), None)), np.zeros(4))

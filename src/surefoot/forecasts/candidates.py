@@ -12,13 +12,14 @@ import numpy as np
 from surefoot.costs import Pieces
 from surefoot.forecasts.centred import smooth_atoms
 from surefoot.forecasts.cleaning import robust_scale
+from surefoot.forecasts.extrapolation import nearest_past
 from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
 from surefoot.forecasts.forest_member import leaf_quantiles
 from surefoot.forecasts.members import Exponential, Level, Spreading, with_logarithms
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member
 from surefoot.random import rng_for
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 LEAST_LOG_ROWS, LEAST_SPREAD_ROWS, LEAST_LEAF_ROWS = 8, 20, 12
 # Outcomes below this share of their median are moved away from zero before the logarithm.
@@ -104,21 +105,20 @@ def honest_decisions(
 
 
 def candidates(
-    rows: Rows, pieces: Pieces, seed: int, *, constant: bool, bases: Bases | None = None
+    rows: Rows, pieces: Pieces, seed: int, past: IntArray, *, constant: bool
 ) -> list[Candidate]:
-    """Learn every member that the rows allow; ``constant`` adds the constant decision.
+    """Learn every member that the rows allow.
 
-    ``bases`` is what was decomposed, or is to be known to others.
+    ``past`` names the columns that are the outcome's own past; ``constant`` adds the constant decision.
     """
     y, n = rows.outcomes, len(rows.outcomes)
-    bases = Bases() if bases is None else bases
+    bases = Bases()
 
     def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
         return Forecaster(trees=trees).fit_rows(rows.telling(outcomes), pieces, seed, bases)
 
     plain = forecast(y, True)
-    linear = Forecaster(smooth=False, trees=False).fit_rows(rows, pieces, seed, bases)
-    found = [_level(plain, y), _level(linear, y)]
+    found = [_level(plain, y), _linear(rows, pieces, seed, bases, nearest_past(rows, past))]
     if constant:
         found.append(_flat(plain, rows, pieces, seed))
     if not pieces.two or n < LEAST_LOG_ROWS:
@@ -139,6 +139,21 @@ def candidates(
 def _level(plain: HonestForecast, y: FloatArray) -> Candidate:
     told = y - plain.errors
     return Candidate(plain.errors, lambda c: told + c, lambda c: Level(plain.forecast, c))
+
+
+def _linear(rows: Rows, pieces: Pieces, seed: int, bases: Bases, past: int | None) -> Candidate:
+    """Return the linear forecast, that of the change since the own past where a column has it.
+
+    Few rows draw a forecast of outcomes to their mean, and one of changes to what was last.
+    """
+    told_of = rows if past is None else rows.telling(rows.outcomes - rows.contexts[:, past])
+    found = Forecaster(smooth=False, trees=False).fit_rows(told_of, pieces, seed, bases)
+    if past is not None:
+        forecast = found.forecast
+        theta = forecast.theta + (np.arange(len(forecast.theta)) == past)
+        constant = forecast.constant + float(forecast.mean[past])
+        found = replace(found, forecast=replace(forecast, theta=theta, constant=constant))
+    return _level(found, rows.outcomes)
 
 
 def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candidate:

@@ -8,8 +8,8 @@ minimises
 
 over the honest decisions H, with sigma the standard deviation of the prior average's costs: few rows
 leave the weights near w_0, many let the data speak. Contexts are cut near what was seen, and decisions
-near the outcomes seen; beyond, they follow trends on which parts of the rows agree. Rows that look like
-errors are left out and named.
+near the outcomes seen; beyond, they follow the outcome's own past. Rows that look like errors are left
+out and named.
 """
 
 import math
@@ -26,8 +26,7 @@ from surefoot.forecasts.candidates import (
     honest_decisions,
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
-from surefoot.forecasts.extrapolation import linear_trend
-from surefoot.forecasts.forecaster import Bases
+from surefoot.forecasts.extrapolation import own_past
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
@@ -59,7 +58,7 @@ class Ensemble:
     protect
         A shift of contexts, in standard deviations of each column, that decisions are rehearsed for:
         every row is decided under contexts that have moved in several ways, and members are weighed
-        by the most costly one of each row; no trend is followed outside what was seen. Zero takes the
+        by the most costly one of each row; nothing is followed outside what was seen. Zero takes the
         data as they are.
 
     Examples
@@ -111,8 +110,8 @@ class Ensemble:
         rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
-        bases = Bases()
-        found = candidates(rows, pieces, seed, constant=self.protect > 0.0, bases=bases)
+        past = own_past(rows)
+        found = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)
         members = [one.member(one.constant(rows, rows.masses, pieces)) for one in found]
         parts = fold_masses(rows, seed)
         honest = np.clip(honest_decisions(found, rows, parts, pieces), *bounds)[None]
@@ -124,8 +123,8 @@ class Ensemble:
             return worst_weights(honest[:, some], rows.outcomes[some], masses[some], pieces, count)
 
         weights = weighed(rows.masses)
-        # A trend that follows contexts is what protection is against.
-        trend = linear_trend(rows, pieces, seed, bases) if self.protect == 0.0 else None
+        # To follow contexts is what protection is against.
+        trend = past if self.protect == 0.0 else None
         stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)

@@ -1,172 +1,108 @@
-"""How far decisions follow contexts that lie outside what was seen.
+"""How decisions follow an outcome's own past to a level that was never seen.
 
-A linear forecast goes on beyond the rows that it was learned from, rightly where sales grow and their
-own past is a column, wrongly where a season looked like a trend. So only columns that are distributed
-like outcomes, up to their unit, and rise with them are followed. And several forecasts are learned:
-from all rows, without those of the lowest and of the highest forecasts (which have to be extrapolated
-to), and from random halves. Where all of them agree on the direction, their median is followed, up to
-a few times the smallest. The larger the change is beside the errors of the linear forecast, the more it
-starts from the linear decision at the edge of what was seen, because other forecasts bend there. A
-number that is far outside while the others of its row are not looks like an error and is not followed.
+Sales of last week, or of the same month a year ago, are columns with the outcome's own distribution, in
+its own unit. Where they lie outside what was seen, sales have grown or shrunk, and trees, kernels and
+cut contexts know nothing of it. Such rows are decided at the nearest level that was seen, and the
+decision is taken to their own level in two ways, averaged: moved by as much as the past was moved, as
+if errors stayed the same, and stretched by the same factor, as if they grew with the level.
+
+Other columns are not followed: a season looks like a trend. And a number that is far outside while the
+others of its row are not looks like an error.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.costs import Pieces
-from surefoot.forecasts.cleaning import robust_scale
-from surefoot.forecasts.forecaster import Bases, Forecaster
-from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
-from surefoot.io import register
-from surefoot.random import rng_for
-from surefoot.typing import BoolArray, FloatArray, IntArray
-from surefoot.validation import check_array, check_instance, check_number
+from surefoot.typing import FloatArray, IntArray
 
-# Rows of the lowest, and of the highest, forecasts that are left out; and how many random halves.
-TAIL, HALVES = 0.35, 4
-# With fewer rows nothing is followed, and no more than this many are looked at.
-LEAST_ROWS, MOST_ROWS = 10, 2_000
-# Of a column's sorted numbers with sorted outcomes: the least correlation at which it is followed.
-LEAST_LIKENESS = 0.94
-# The median change is followed up to this many times the smallest.
-MOST_TIMES_SMALLEST = 4.0
-# A change of this many robust standard deviations of errors starts half-way to the linear decision.
-HALF_WAY = 0.25
+# With fewer rows nothing is followed, and about this many are looked at, at most twice as many.
+LEAST_ROWS, MANY_ROWS = 10, 2_000
+# Of a column's sorted numbers with sorted outcomes: the least correlation of an own past, and of the
+# numbers as they come: what says nothing of outcomes is not worth following.
+LEAST_LIKENESS, LEAST_CORRELATION = 0.94, 0.25
+# Spreads in the same unit differ by less than this factor, and means by less than a spread.
+SAME_SPREAD = 2.0
+# Decisions shrink to this share of those at the lowest level seen, at most.
+LEAST_FACTOR = 1e-3
 
 
-@register
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """What linear forecasts make of contexts outside what was seen.
+def own_past(rows: Rows) -> IntArray:
+    """Return the columns that are the outcome's own past.
 
-    Attributes
-    ----------
-    coefficients
-        Of linear forecasts from parts of the rows, shape (forecasts, columns); zero where a column is
-        not followed.
-    line
-        The decision by the linear forecast from all rows.
-    error
-        Robust standard deviation of its errors on rows left out.
+    They are distributed like it (the sorted numbers are those of the outcomes but for a few), in its
+    unit, and tell of it.
+
+    >>> y = np.array([5.0, 6.0, 9.0, 11.0, 12.0, 16.0, 15.0, 17.0, 21.0, 22.0])
+    >>> past, flags = np.append(3.0, y[:-1]), 1.0 * (y > 20.0)
+    >>> own_past(Rows.of(np.column_stack([past, -past, 5.0 * past, flags]), y, None))
+    array([0])
     """
-
-    coefficients: FloatArray
-    line: Level
-    error: float
-
-    def __post_init__(self) -> None:
-        """Check that the parts fit."""
-        check_instance("line", self.line, Level, "a Level")
-        check_array("coefficients", self.coefficients, (len(self.coefficients), self.line.n_columns))
-        check_number("error", self.error, at_least=0)
-
-    def follow(self, decided: FloatArray, inside: FloatArray, moves: FloatArray) -> FloatArray:
-        """Return decisions for contexts that lie outside by ``moves``.
-
-        Parameters
-        ----------
-        decided
-            Decisions at the nearest contexts inside, shape (rows,).
-        inside, moves
-            Those contexts, and how far the contexts asked for lie beyond, shape (rows, columns).
-        """
-        change = agreed_change(moves, self.coefficients)
-        size = np.abs(change)
-        share = size / np.maximum(size + HALF_WAY * self.error, np.finfo(float).tiny)
-        return np.asarray(decided + share * (self.line(inside) - decided) + change)
-
-
-def linear_trend(rows: Rows, pieces: Pieces, seed: int, bases: Bases | None = None) -> Trend | None:
-    """Learn linear forecasts from parts of the rows; None where rows are too few or say nothing.
-
-    Parameters
-    ----------
-    rows
-        Distinct rows.
-    pieces
-        The cost.
-    seed
-        Of halves and, with many rows, of the sample.
-    bases
-        What others have learned from these rows.
-    """
+    every = len(rows.outcomes) // MANY_ROWS
+    if every > 1:
+        rows = Rows(rows.contexts[::every], rows.outcomes[::every], rows.masses[::every])
     if len(rows.outcomes) < LEAST_ROWS or rows.trivial:
-        return None
-    rng = rng_for(seed, "extrapolation")
-    if len(rows.outcomes) > MOST_ROWS:
-        rows = _part(rows, np.sort(rng.choice(len(rows.outcomes), MOST_ROWS, replace=False)))
-        bases = None
-    linear = Forecaster(smooth=False, trees=False)
-
-    n = len(rows.outcomes)
-    whole = linear.fit_rows(rows, pieces, seed, bases)
-    order = np.argsort(rows.outcomes - whole.errors, kind="stable")
-    left_out = round(TAIL * n)
-    parts = [order[left_out:], order[: n - left_out]]
-    parts += [np.sort(rng.permutation(n)[: n // 2]) for _ in range(HALVES)]
-    found = [whole.forecast.theta]
-    found += [linear.coefficients(_part(rows, chosen)) for chosen in parts]
-    constant = pieces.best_constant(whole.errors, rows.masses / rows.masses.sum())
-    error = float(robust_scale(whole.errors[:, None])[0])
-    return Trend(np.stack(found) * like_outcomes(rows), Level(whole.forecast, constant), error)
+        return np.zeros(0, dtype=np.int64)
+    scaled, kept, centred = rows.scaled, rows.varies, rows.outcomes - rows.average
+    deviation = np.sqrt(rows.masses @ centred**2 / rows.masses.sum())
+    telling = (rows.masses * centred) @ scaled / (rows.masses.sum() * deviation) >= LEAST_CORRELATION
+    times = rows.spread[kept] / deviation
+    unit = (times < SAME_SPREAD) & (times > 1.0 / SAME_SPREAD)
+    unit &= np.abs(rows.mean[kept] - rows.average) <= deviation
+    found = telling & unit & (_likeness(rows, scaled, centred) >= LEAST_LIKENESS)
+    return np.asarray(np.flatnonzero(kept)[found])
 
 
-def like_outcomes(rows: Rows) -> BoolArray:
-    """Return which columns are distributed like outcomes, up to their unit, and rise with them.
-
-    An outcome's own past does: its sorted numbers are those of the outcomes but for a few.
-
-    >>> y = np.array([5.0, 6.0, 9.0, 11.0, 12.0, 16.0])
-    >>> past, flag = [3.0, 5.0, 6.0, 9.0, 11.0, 12.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    >>> like_outcomes(Rows.of(np.column_stack([past, -np.array(past), flag]), y, None))
-    array([ True, False, False])
-    """
-    y, scaled = rows.outcomes - rows.average, rows.scaled
-    order = np.argsort(y, kind="stable")
-    masses, wanted = rows.masses[order], y[order]
+def _likeness(rows: Rows, scaled: FloatArray, centred: FloatArray) -> FloatArray:
+    """Return the correlation of each column's quantiles with those of outcomes."""
+    order = np.argsort(centred, kind="stable")
+    masses, wanted = rows.masses[order], centred[order]
     levels = np.cumsum(masses) - 0.5 * masses
-    size = np.sqrt(masses @ wanted**2)
     places = np.argsort(scaled, axis=0, kind="stable")
     below = np.cumsum(rows.masses[places], axis=0).T
     ranks = np.array([column.searchsorted(levels) for column in below], dtype=np.int64)
-    ranks = np.minimum(ranks.reshape(below.shape).T, len(y) - 1)
+    ranks = np.minimum(ranks.reshape(below.shape).T, len(wanted) - 1)
     quantiles = np.take_along_axis(scaled, np.take_along_axis(places, ranks, axis=0), axis=0)
     quantiles = quantiles - masses @ quantiles / masses.sum()
-    likeness = (masses * wanted) @ quantiles / (size * np.sqrt(masses @ quantiles**2))
-    like = np.zeros(rows.contexts.shape[1], dtype=bool)
-    like[rows.varies] = (likeness >= LEAST_LIKENESS) & ((rows.masses * y) @ scaled >= 0.0)
-    return like
+    size = np.sqrt(masses @ wanted**2)
+    return np.asarray((masses * wanted) @ quantiles / (size * np.sqrt(masses @ quantiles**2)))
 
 
-def _part(rows: Rows, chosen: IntArray) -> Rows:
-    return Rows.of(rows.contexts[chosen], rows.outcomes[chosen], rows.masses[chosen])
+def nearest_past(rows: Rows, past: IntArray) -> int | None:
+    """Return the column of the own past that outcomes differ least from, None if it helps nothing."""
+    if not len(past):
+        return None
+    shares = rows.masses / rows.masses.sum()
+    changes = rows.outcomes[:, None] - rows.contexts[:, past]
+    squares = shares @ (changes - shares @ changes) ** 2
+    best = int(np.argmin(squares))
+    helps = squares[best] < shares @ (rows.outcomes - rows.average) ** 2
+    return int(past[best]) if helps else None
 
 
-def agreed_change(moves: FloatArray, trends: FloatArray) -> FloatArray:
-    """Return what trends make of moves of contexts: the median, or none if their signs differ.
+def level_outside(
+    past: FloatArray, least: FloatArray, most: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return by how much, and how many times, the past of each row lies outside what was seen.
 
-    It is at most a few times the smallest, so that nothing jumps where one of them changes its sign.
+    Taken back by either, nothing of a row lies above, or below, what was seen.
 
     Parameters
     ----------
-    moves
+    past
         Shape (rows, columns).
-    trends
-        Coefficients, shape (forecasts, columns).
+    least, most
+        What was seen of each column.
 
     Examples
     --------
-    >>> trends = np.array([[2.0, 1.0], [3.0, -1.0], [2.5, 1.0]])
-    >>> agreed_change(np.array([[1.0, 0.0], [0.0, 1.0]]), trends)
-    array([2.5, 0. ])
+    >>> seen = np.array([2.0, 1.0]), np.array([10.0, 20.0])
+    >>> level_outside(np.array([[5.0, 5.0], [15.0, 22.0], [1.0, 3.0]]), *seen)
+    (array([ 0.,  5., -1.]), array([1. , 1.5, 0.5]))
     """
-    changes = moves @ trends.T
-    middle = np.median(changes, axis=1)
-    smallest = (changes * np.sign(middle)[:, None]).min(axis=1)
-    most = MOST_TIMES_SMALLEST * np.maximum(smallest, 0.0)
-    return np.asarray(np.sign(middle) * np.minimum(np.abs(middle), most))
+    move = np.maximum(past - most, 0.0).max(axis=1) - np.maximum(least - past, 0.0).max(axis=1)
+    times = np.maximum(past / np.where(most > 0.0, most, np.inf), 1.0).max(axis=1)
+    share = np.where(least > 0.0, past, 1.0) / np.where(least > 0.0, least, 1.0)
+    return move, times * np.clip(share, LEAST_FACTOR, 1.0).min(axis=1)
 
 
 def trust_of_farthest(outside: FloatArray) -> FloatArray:

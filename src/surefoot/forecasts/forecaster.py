@@ -11,10 +11,9 @@ from threadpoolctl import ThreadpoolController
 
 from surefoot.costs import Pieces
 from surefoot.costs.quantiles import weighted_quantiles
-from surefoot.engines.ridge_kernel import average_coefficients
 from surefoot.forecasts.forecast import Forecast, SmoothPart
-from surefoot.forecasts.rows import CONSTANT_COLUMN, Rows
-from surefoot.forecasts.spectrum import RANK_TOL, Paths, Spectrum, log_mean
+from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
 from surefoot.forecasts.trees import Forest, grow
 from surefoot.io import register
 from surefoot.random import rng_for
@@ -165,33 +164,11 @@ class Forecaster:
         errors = np.asarray(sum(weight * part.errors for weight, part in parts))
         return HonestForecast(_mixed(rows, parts), errors, share, rows.units, forest)
 
-    def coefficients(self, rows: Rows) -> FloatArray:
-        """Return the coefficients of the linear model alone, shape (columns,)."""
-        n, columns = rows.contexts.shape
-        if rows.constant or rows.count < 3:
-            return np.zeros(columns)
-        if n <= columns:  # the other Gram matrix is smaller
-            return np.zeros(columns) if rows.trivial else self._likely(rows, Bases())[0]
-        shared = SHARED if self.common else SHARED[:1]
-        limits = CONSTANT_COLUMN, RANK_TOL, LEAST_LOG_PROBABILITY, LEVELS_LOOKED_AT
-        contexts, outcomes = (np.ascontiguousarray(part) for part in (rows.contexts, rows.outcomes))
-        return np.asarray(
-            average_coefficients(contexts, outcomes, rows.masses, rows.count, (SPREADS, shared), limits)
-        )
-
     def _linear(self, rows: Rows, bases: "Bases") -> _Part:
         """Average the linear models by their probability."""
         known = bases.linear_parts.get((self.common, id(rows.outcomes)))
         if known is not None:
             return known[1]
-        theta, paths, evidence = self._likely(rows, bases)
-        forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
-        part = _Part(forecast, paths.by_evidence() @ paths.errors, evidence)
-        bases.linear_parts[self.common, id(rows.outcomes)] = rows.outcomes, part
-        return part
-
-    def _likely(self, rows: Rows, bases: "Bases") -> tuple[FloatArray, Paths, float]:
-        """Return coefficients, the linear models that are likely, and the evidence of all."""
         unit = np.sqrt(rows.scaled.shape[1])  # so that one grid serves few columns and many
         shared = SHARED if self.common else SHARED[:1]
         spectrum = bases.linear(rows, unit)
@@ -201,7 +178,10 @@ class Forecaster:
         paths = spectrum.solve(SPREADS[spread], shared[common], evidence[spread, common])
         theta = np.zeros(rows.contexts.shape[1])
         theta[rows.varies] = paths.by_evidence() @ paths.coefficients / unit / rows.spread[rows.varies]
-        return theta, paths, log_mean(evidence)
+        forecast = Forecast(rows.average, theta, rows.mean, rows.spread)
+        part = _Part(forecast, paths.by_evidence() @ paths.errors, log_mean(evidence))
+        bases.linear_parts[self.common, id(rows.outcomes)] = rows.outcomes, part
+        return part
 
 
 def _constant(rows: Rows) -> HonestForecast:

@@ -1,20 +1,43 @@
-"""An average of members, which keeps to contexts and decisions like those seen, or follows a trend."""
+"""An average of members, which keeps to contexts and decisions like those seen, or follows a level."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts.extrapolation import Trend, trust_of_farthest
+from surefoot.forecasts.extrapolation import level_outside, trust_of_farthest
 from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
 from surefoot.io import register
-from surefoot.typing import BoolArray, FloatArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array, check_instance, check_number
 
-# Trends are followed up to so many ranges outside what was seen.
-REACH = 10.0
+# Outside what was seen levels are followed up to so many ranges; straight lines without a level less.
+REACH, REACH_OF_LINES = 20.0, 0.3
 
 Member = Level | Exponential | Spreading | LeafQuantile
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """What files of earlier versions hold in the place of columns: linear forecasts from parts of rows.
+
+    Where their signs differ nothing was followed, as today; where they agree a model is to be fitted
+    anew.
+    """
+
+    coefficients: FloatArray
+    line: Level
+    error: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be followed any more."""
+        signs = np.sign(self.coefficients)
+        if (np.abs(signs.sum(axis=0)) == len(signs)).any():
+            raise InvalidInputError(
+                "trend must name columns, got that of an earlier version: fit anew."
+            )
 
 
 @register
@@ -35,8 +58,9 @@ class Stack:
     lower, upper
         Of decisions inside.
     trend
-        What is followed outside, or None. A lone far number may be an error and is taken as the nearest
-        inside.
+        Columns that are followed outside, the outcome's own past. Where there are none linear forecasts
+        go on for a while; None follows nothing. A lone far number may be an error and is taken as the
+        nearest inside.
     shift
         What recent errors add to every decision.
     """
@@ -49,7 +73,7 @@ class Stack:
     far_margin: float
     lower: float
     upper: float
-    trend: Trend | None
+    trend: IntArray | None
     shift: float = 0.0
 
     def __post_init__(self) -> None:
@@ -63,9 +87,13 @@ class Stack:
         check_array("weights", self.weights, (len(self.members),))
         for name in ("least", "most"):
             check_array(name, getattr(self, name), (len(self.least),))
+        trend: Any = self.trend
+        if isinstance(trend, Trend):
+            object.__setattr__(self, "trend", None)
         if self.trend is not None:
-            check_instance("trend", self.trend, Trend, "a Trend")
-            check_array("trend", self.trend.line.forecast.theta, self.least.shape)
+            check_array("trend", self.trend, (len(self.trend),), int)
+            if not np.isin(self.trend, np.arange(len(self.least))).all():
+                raise InvalidInputError(f"trend must name columns, got {self.trend}.")
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -75,14 +103,46 @@ class Stack:
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row, shape (rows,)."""
+        decided = self._inside(contexts)
+        if self.trend is not None and len(self.trend):
+            self._follow(contexts, self.trend, decided)
+        elif self.trend is not None:
+            decided += self._beyond(contexts, REACH_OF_LINES) @ self._slopes
+        return np.asarray(np.maximum(decided + self.shift, self.lowest))
+
+    def _inside(self, contexts: FloatArray) -> FloatArray:
+        """Return decisions at the nearest contexts inside."""
         inside = self._cut(contexts, self.margin)
         members = np.column_stack([member(inside) for member in self.members])
-        decided = np.clip(members, self.lower, self.upper) @ self.weights
-        if self.trend is not None:
-            moves = self._cut(contexts, max(REACH, self.margin)) - inside
-            moves *= trust_of_farthest(self._outside(contexts) / self.far_margin)
-            decided = self.trend.follow(decided, inside, moves)
-        return np.asarray(np.maximum(decided + self.shift, self.lowest))
+        return np.asarray(np.clip(members, self.lower, self.upper) @ self.weights)
+
+    @property
+    def _slopes(self) -> FloatArray:
+        """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
+        found = np.zeros(len(self.least))
+        for weight, member in zip(self.weights, self.members, strict=True):
+            if isinstance(member, Level | Spreading):
+                found += weight * member.forecast.theta
+        return found
+
+    def _beyond(self, contexts: FloatArray, reach: float) -> FloatArray:
+        """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
+        moves = self._cut(contexts, max(reach, self.margin)) - self._cut(contexts, self.margin)
+        return moves * trust_of_farthest(self._outside(contexts) / self.far_margin)
+
+    def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
+        """Take those decisions whose own past lies outside to its level."""
+        believed = self._cut(contexts, self.margin) + self._beyond(contexts, REACH)
+        move, factor = level_outside(believed[:, past], self.least[past], self.most[past])
+        out = move != 0.0
+        if not out.any():
+            return
+        move, factor, moved, stretched = move[out], factor[out], believed[out], believed[out]
+        moved[:, past] -= move[:, None]
+        decided[out] = self._inside(moved) + move
+        if self.lower >= 0.0:  # numbers of both signs have no factor between them
+            stretched[:, past] /= factor[:, None]
+            decided[out] = 0.5 * (decided[out] + factor * self._inside(stretched))
 
     @property
     def lowest(self) -> float:
