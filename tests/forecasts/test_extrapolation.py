@@ -13,6 +13,7 @@ from surefoot.forecasts.extrapolation import (
     LEAST_ROWS,
     MANY_ROWS,
     level_outside,
+    moving_along,
     nearest_past,
     own_past,
 )
@@ -112,6 +113,30 @@ class TestNearestPast:
         linear = fitted(X[:20], walk[1:21]).members[1]
         assert linear.forecast.theta[0] > 0.8
         assert np.abs(linear(X[20:]) - walk[21:]).mean() < 1.2 * np.abs(np.diff(walk[20:])).mean()
+
+
+class TestMovingAlong:
+    def test_the_past_moves_by_one_and_what_rises_with_outcomes_by_its_slope(self):
+        past, y = growing(60)
+        rng = rng_for(9, "along")
+        lead, noise, flags = 0.1 * y + 3.0, rng.standard_normal(60), 1.0 * (y > np.median(y))
+        X = np.column_stack([past, lead, noise, flags, -lead, np.ones(60)])
+        along = moving_along(Rows.of(X, y, None), np.array([0, 1]))
+        assert along == pytest.approx([1.0, 1.0, 0.1, 0.0, 0.0, 0.0, 0.0])
+
+    def test_nothing_moves_without_a_past(self):
+        X, y = growing(60)
+        assert not moving_along(Rows.of(X, y, None), np.zeros(0, dtype=np.int64)).any()
+
+    def test_an_indicator_that_leads_is_still_read_at_a_level_never_seen(self):
+        rng = rng_for(10, "lead")
+        lead = np.cumsum(0.3 + 0.2 * rng.standard_normal(123))
+        sales = 200.0 + 5.0 * lead[:-1] + 0.1 * rng.standard_normal(122)
+        X, y = np.column_stack([sales[1:-1], sales[:-2], lead[1:-2], lead[:-3]]), sales[2:]
+        stack = fitted(X[:60], y[:60])
+        assert y[70:].min() > y[:60].max()
+        told, without = stack(X[70:]), replace(stack, along=None)(X[70:])
+        assert np.abs(told - y[70:]).mean() < 0.7 * np.abs(without - y[70:]).mean()
 
 
 class TestLevelOutside:

@@ -26,7 +26,7 @@ from surefoot.forecasts.candidates import (
     honest_decisions,
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
-from surefoot.forecasts.extrapolation import own_past
+from surefoot.forecasts.extrapolation import moving_along, own_past
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
@@ -125,7 +125,10 @@ class Ensemble:
         weights = weighed(rows.masses)
         # To follow contexts is what protection is against.
         trend = past if self.protect == 0.0 else None
-        stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend)
+        stack = Stack(
+            tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend,
+            along=moving_along(rows, past),
+        )  # fmt: skip
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 

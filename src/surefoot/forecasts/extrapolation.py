@@ -6,8 +6,9 @@ cut contexts know nothing of it. Such rows are decided at the nearest level that
 decision is taken to their own level in two ways, averaged: moved by as much as the past was moved, as
 if errors stayed the same, and stretched by the same factor, as if they grew with the level.
 
-Other columns are not followed: a season looks like a trend. And a number that is far outside while the
-others of its row are not looks like an error.
+Columns that rise with the outcome, such as an indicator that leads it, are taken to that level with the
+past. By themselves they are not followed: a season looks like a trend. And a number that is far outside
+while the others of its row are not looks like an error.
 """
 
 import numpy as np
@@ -20,6 +21,8 @@ LEAST_ROWS, MANY_ROWS = 10, 2_000
 # Of a column's sorted numbers with sorted outcomes: the least correlation of an own past, and of the
 # numbers as they come: what says nothing of outcomes is not worth following.
 LEAST_LIKENESS, LEAST_CORRELATION = 0.94, 0.25
+# Columns of this correlation with outcomes rise with them.
+CLEAR_CORRELATION = 0.5
 # Spreads in the same unit differ by less than this factor, and means by less than a spread.
 SAME_SPREAD = 2.0
 # Decisions shrink to this share of those at the lowest level seen, at most.
@@ -77,6 +80,26 @@ def nearest_past(rows: Rows, past: IntArray) -> int | None:
     best = int(np.argmin(squares))
     helps = squares[best] < shares @ (rows.outcomes - rows.average) ** 2
     return int(past[best]) if helps else None
+
+
+def moving_along(rows: Rows, past: IntArray) -> FloatArray:
+    """Return how much each column rises with an outcome that rises by one, shape (columns,).
+
+    That is one for the own past and a slope for columns that clearly rise with outcomes; zero for
+    others, and for flags.
+    """
+    found = np.zeros(rows.contexts.shape[1])
+    if not len(past):
+        return found
+    centred, kept = rows.outcomes - rows.average, np.flatnonzero(rows.varies)
+    square = rows.masses @ centred**2
+    slopes = (rows.masses * centred) @ (rows.contexts[:, kept] - rows.mean[kept]) / square
+    shares = slopes * np.sqrt(square / rows.masses.sum()) / rows.spread[kept]
+    least, most = rows.contexts[:, kept].min(axis=0), rows.contexts[:, kept].max(axis=0)
+    between = ((rows.contexts[:, kept] > least) & (rows.contexts[:, kept] < most)).any(axis=0)
+    found[kept] = np.where((shares >= CLEAR_CORRELATION) & between, slopes, 0.0)
+    found[past] = 1.0
+    return found
 
 
 def level_outside(

@@ -63,6 +63,8 @@ class Stack:
         nearest inside.
     shift
         What recent errors add to every decision.
+    along
+        How much each column changes with the level of the past; None is one for the past alone.
     """
 
     members: tuple[Member, ...]
@@ -75,6 +77,7 @@ class Stack:
     upper: float
     trend: IntArray | None
     shift: float = 0.0
+    along: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -94,6 +97,8 @@ class Stack:
             check_array("trend", self.trend, (len(self.trend),), int)
             if not np.isin(self.trend, np.arange(len(self.least))).all():
                 raise InvalidInputError(f"trend must name columns, got {self.trend}.")
+        if self.along is not None:
+            check_array("along", self.along, self.least.shape)
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -137,11 +142,15 @@ class Stack:
         out = move != 0.0
         if not out.any():
             return
-        move, factor, moved, stretched = move[out], factor[out], believed[out], believed[out]
-        moved[:, past] -= move[:, None]
-        decided[out] = self._inside(moved) + move
+        move, factor, believed = move[out], factor[out], believed[out]
+        along = self.along
+        if along is None:
+            along = np.isin(np.arange(len(self.least)), past).astype(float)
+        decided[out] = self._inside(believed - move[:, None] * along) + move
         if self.lower >= 0.0:  # numbers of both signs have no factor between them
-            stretched[:, past] /= factor[:, None]
+            level = believed[:, past].mean(axis=1)
+            stretched = believed - (level - level / factor)[:, None] * along
+            stretched[:, past] = believed[:, past] / factor[:, None]
             decided[out] = 0.5 * (decided[out] + factor * self._inside(stretched))
 
     @property
