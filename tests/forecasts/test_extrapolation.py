@@ -49,7 +49,9 @@ class TestOwnPast:
 
     def test_it_has_the_unit_of_outcomes(self):
         past, y = growing(60)
-        assert past_of(np.column_stack([past[:, 0], 3.0 * past[:, 0], past[:, 0] + 1e3]), y) == [0]
+        one = past[:, 0]
+        wider = 3.0 * one - 2.0 * one.mean()
+        assert past_of(np.column_stack([one, 3.0 * one, one + 1e3, wider]), y) == [0]
 
     def test_it_tells_of_outcomes(self):
         rng = rng_for(0, "telling")
