@@ -175,7 +175,7 @@ class AffineStream(Stream):
             outcomes = limits.map_into(outcomes)
         fixed = self._offsets(rows, offsets)
         decided = np.empty(outcomes.shape)
-        stream_steps(
+        stream_steps.compiled(
             as_compiled(rows), as_compiled(outcomes),
             self._no_offsets if fixed is None else as_compiled(fixed),
             *self.state, *self._given, running, decided,
