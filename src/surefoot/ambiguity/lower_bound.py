@@ -94,8 +94,8 @@ def line_sets(pieces: Pieces, tangents: int) -> list[Lines]:
 def lower_bound(form: TransportForm, slopes: FloatArray | Plan) -> float:
     """Return a value that the worst case of no policy can go below, from slopes or a whole plan."""
     if isinstance(slopes, Plan):
-        return max(_least(form), plan_bound(form, slopes))
-    return max(_least(form), _slopes_bound(form, slopes))
+        return max(form.pieces.least, plan_bound(form, slopes))
+    return max(form.pieces.least, _slopes_bound(form, slopes))  # the least needs no slope
 
 
 def unpriced(form: TransportForm) -> FloatArray:
@@ -120,11 +120,6 @@ def _slopes_bound(form: TransportForm, slopes: FloatArray) -> float:
     if share > SMALL_SHARE:
         return bound
     return max(bound, _free_bound(form, _nearly_balanced(form, inside)))
-
-
-def _least(form: TransportForm) -> float:
-    """No cost is below the least there is, and with no slope at all that is the bound."""
-    return form.pieces.least
 
 
 def _price(form: TransportForm, slopes: FloatArray) -> float:

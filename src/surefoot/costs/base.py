@@ -241,7 +241,7 @@ class Pieces:
     @classmethod
     def kinked(cls, up: float, down: float, smoothing: float = 0.0) -> "Pieces":
         """Return max(up r, -down r), rounded within ``smoothing``."""
-        return _kinked(up, down, smoothing)
+        return _checked_once((-down, up), (0.0, 0.0), smoothing)
 
     @property
     def up(self) -> float:
@@ -299,7 +299,9 @@ class Pieces:
 
     def scaled(self, cost: float, length: float) -> "Pieces":
         """Return the pieces with costs in units of ``cost * length`` and r in units of ``length``."""
-        return _scaled(self, cost, length)
+        slopes = tuple(w / cost for w in self.slopes)
+        levels = tuple(v / (cost * length) for v in self.intercepts)
+        return _checked_once(slopes, levels, self.smoothing / length)
 
     def best_constant(self, outcomes: FloatArray, weights: FloatArray) -> float:
         """Return the smallest decision of least mean cost; for two lines it is a quantile."""
@@ -347,19 +349,9 @@ class Pieces:
 
 
 @lru_cache(maxsize=1_000, typed=True)
-def _kinked(up: float, down: float, smoothing: float) -> Pieces:
-    """Return pieces, which are asked for at every turn and checked once."""
-    return Pieces((-down, up), (0.0, 0.0), smoothing)
-
-
-@lru_cache(maxsize=1_000)
-def _scaled(pieces: Pieces, cost: float, length: float) -> Pieces:
-    """Return pieces in other units, for which the same holds: units are powers of two."""
-    return Pieces(
-        tuple(w / cost for w in pieces.slopes),
-        tuple(v / (cost * length) for v in pieces.intercepts),
-        pieces.smoothing / length,
-    )
+def _checked_once(slopes: tuple[float, ...], intercepts: tuple[float, ...], smoothing: float) -> Pieces:
+    """Return pieces, which are asked for at every turn, in the same few units."""
+    return Pieces(slopes, intercepts, smoothing)
 
 
 class ConvexPiecewiseCost(Cost):

@@ -198,13 +198,10 @@ class RobustEstimator(FittedPolicy):
         rule = recipe.ball.radius
         if isinstance(rule, str) and rule != "auto":
             return self._ruled_radius(question.problem, rule, seed)
-        if question.parameters is not None:
-            auto = isinstance(rule, str)
-            if not auto:
-                return float(rule)
-            return confident_radius(question.problem, question.parameters, question.rolling)
         if not isinstance(rule, str):
             return float(rule)
+        if question.parameters is not None:
+            return confident_radius(question.problem, question.parameters, question.rolling)
         some = question.problem.at_radius(TRIAL_RADIUS)
         solver = solver_for(some, recipe.solver)
         self.radius_path_ = choose_radius(question, solver, seed)
@@ -250,11 +247,8 @@ class RobustEstimator(FittedPolicy):
 
     def _take(self, problem: Problem, y: FloatArray) -> None:
         """Remember the question, in the units that decisions and later data share with this fit."""
-        self.problem_, self.nominal_, self._ball = (
-            fitted_problem(problem),
-            problem.nominal,
-            problem.ball,
-        )
+        self.problem_, self.nominal_ = fitted_problem(problem), problem.nominal
+        self._ball = problem.ball
         self._learned_on = False
         self._n_outcomes = problem.nominal.n_products
         # Several outcomes may meet in one decision, such as a price; it then is a plain number, too.
