@@ -337,8 +337,7 @@ def attack_section():
 a convex program for CVXPY that shares no formula with the library: the true worst case of the policy, and the true
 optimum. A violation is a bound that does not hold, "converged" beside a true gap above the tolerance (1 %; `Exact` 0.01 %), or
 non-convergence without a warning. {int(whole["cases"]):,} of 2,000 problems, {whole["violations"]} violations; where the program gave
-up, there was no oracle. {missing}The groups were not all run with one version of the code: a sweep takes hours, and a group is
-run anew when its engine changes.
+up, there was no oracle. {missing}All were run with one version of the code.
 
 {table(shown, heads)}
 

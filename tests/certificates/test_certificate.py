@@ -175,3 +175,9 @@ def test_the_upper_bound_holds_for_the_policy_that_is_cut_to_its_limits(limits, 
         assert certificate.upper == pytest.approx(true, rel=0.01)
         free = solver.solve(Problem(problem.cost, Linear(), problem.nominal, ball))
         assert certificate.upper == free.certificate.upper
+
+
+def test_of_a_best_that_costs_next_to_nothing_no_per_cent_is_claimed():
+    usual, tiny = make_certificate(1.1, 1.0, 0.01, "exact"), make_certificate(8e-5, 1e-9, 0.01, "exact")
+    assert usual.message.endswith("so this one is within 10 % of the best.")
+    assert tiny.message.endswith("so this one costs at most 8e-05 more than the best, 0.8 % of 0.01.")

@@ -6,8 +6,11 @@ import math
 import pytest
 
 from benchmarks.attack import draw_problem
-from surefoot import Box, Exact
+from surefoot import Box, Exact, Problem, WassersteinBall
+from surefoot.costs import Newsvendor
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, UnsupportedProblemError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
 from tests.oracles.plan import optimum
 
 GRID = list(itertools.product((10, 40), (3, 60), (1, 2), (True, False), (0.1, 1.0)))
@@ -102,3 +105,21 @@ def test_options_are_checked_by_name():
         Exact(gap_tol=-1.0)
     with pytest.raises(InvalidInputError, match="max_steps must be >= 1"):
         Exact(max_steps=0)
+
+
+def test_a_run_that_does_not_converge_says_so_and_does_not_overflow():
+    # A column of 1e5 beside one of 1, in their own units, at a radius of next to nothing.
+    X = [
+        [-20446, -2.13],
+        [-95491, 9.28],
+        [44751, -1.68],
+        [30265, 1.45],
+        [-21661, 5.04],
+        [-12147, -1.70],
+    ]
+    y = [-204.5, -363.0, -213.1, -208.8, -160.1, -236.1]
+    ball = WassersteinBall(4.5e-6, outcome_cost=570.0, scale=False)
+    problem = Problem(Newsvendor(0.11, 1.0), Linear(), Empirical(X, y), ball)
+    with pytest.warns(ConvergenceWarning, match="Exact ran out of steps"):
+        solution = Exact(max_steps=20_000).solve(problem)
+    assert math.isfinite(solution.certificate.gap)

@@ -147,8 +147,13 @@ def make_certificate(upper: float, lower: float, floor: float, kind: str) -> Cer
         message = f"The worst-case expected cost on the newest rows is {upper:.6g}; no bound is proved."
         return Certificate(upper, lower, gap, kind, message)
     lower = min(lower, upper)  # which rounding alone may have crossed
+    share = f"is within {100 * gap:.2g} % of the best"
+    if lower < floor:  # of a best that costs next to nothing, nobody needs a per cent
+        share = (
+            f"costs at most {upper - lower:.2g} more than the best, {100 * gap:.2g} % of {floor:.2g}"
+        )
     message = (
         f"The worst-case expected cost is {upper:.6g}; no policy of this family has one below "
-        f"{lower:.6g}, so this one is within {100 * gap:.2g} % of the best."
+        f"{lower:.6g}, so this one {share}."
     )
     return Certificate(upper, lower, gap, kind, message)

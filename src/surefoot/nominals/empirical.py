@@ -163,13 +163,14 @@ class Empirical(Nominal):
 
     def take(self, rows: IntArray, masses: FloatArray | None = None) -> "Empirical":
         """Return some rows, in the order asked for, with their own masses or with given ones."""
-        given = self.masses[rows] if masses is None else np.broadcast_to(masses, len(rows))
-        masses = mass_vector("sample_weight", given, len(rows))
-        if not len(rows):
-            context_matrix("X", self.contexts[rows])  # which says that there must be some
+        contexts = self.contexts[rows]
+        if not len(contexts):
+            context_matrix("X", contexts)  # which says that there must be some
+        given = self.masses[rows] if masses is None else np.broadcast_to(masses, len(contexts))
+        masses = mass_vector("sample_weight", given, len(contexts))
         offsets = None if self.offsets is None else self.offsets[rows]
         some = object.__new__(Empirical)  # its rows were checked when they came
-        some._hold(self.contexts[rows], self.outcomes[rows], masses, offsets, self.names, weighted=True)
+        some._hold(contexts, self.outcomes[rows], masses, offsets, self.names, weighted=True)
         return some
 
     def distinct(self) -> "Empirical":

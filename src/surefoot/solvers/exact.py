@@ -205,11 +205,12 @@ def _norm_after_shrinking(values: FloatArray, pulls: FloatArray, floor: float) -
     norm = math.sqrt(floor)
     for _ in range(100):
         shares = (values / (norm + pulls)) ** 2
-        left = float(shares.sum()) + (floor / norm**2 if floor > 0 else 0.0)
+        held = floor / norm / norm if floor > 0 else 0.0  # a square would overflow first
+        left = float(shares.sum()) + held
         if left <= 1.0 + 1e-14:
             break
         slope = -2.0 * float((shares / (norm + pulls)).sum())
         if floor > 0:
-            slope -= 2.0 * floor / norm**3
+            slope -= 2.0 * held / norm
         norm -= (left - 1.0) / slope
     return norm
