@@ -7,7 +7,7 @@ import numpy as np
 from surefoot.estimators.model_checks import check_names
 from surefoot.estimators.model_file import Parts, model_parts, packed_parameters
 from surefoot.estimators.preparation.plan import Plan
-from surefoot.exceptions import ModelFileError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, ModelFileError
 from surefoot.io import pack, unpack
 
 
@@ -40,6 +40,10 @@ def restore_preparation(
         raise ModelFileError(
             f"The file must hold {len(plan.kinds)} columns, got {header['columns']!r}."
         )
+    try:
+        policy.check_options()
+    except (InvalidInputError, InvalidTypeError) as error:
+        raise ModelFileError(f"The file's preparation cannot be: {error}") from error
     policy.plan_, policy.n_features_in_ = plan, len(plan.kinds)
     if header["names"] is not None:
         check_names(header["names"], len(plan.kinds))

@@ -63,6 +63,11 @@ class CategoryPart:
         """Check what may come from a file."""
         check_integer("column", self.column, at_least=0)
         check_choice("reading", self.reading, (VALUE, WEEKDAY, MONTH))
+        levels, shares = self.levels, self.shares
+        if not (isinstance(levels, tuple) and isinstance(shares, tuple)) or len(levels) != len(shares):
+            raise InvalidInputError(f"shares must have a number for each level, got {shares!r}.")
+        for share in shares:
+            check_number("shares", share, at_least=0)
 
     @property
     def shown(self) -> tuple[str, ...]:

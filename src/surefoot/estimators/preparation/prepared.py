@@ -181,7 +181,7 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
         self, X: Any, sample_weight: Any = None, *, in_order: bool = False
     ) -> tuple[Any, FloatArray]:
         """Learn the preparation; return a fresh model for it and the prepared contexts."""
-        categories = self._checked_categories()
+        categories = self.check_options()
         if hasattr(self, "model_"):
             del self.model_
         table = self._read(X, reset=True)
@@ -222,7 +222,8 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
             "min_rows": int(self.min_rows),
         }
 
-    def _checked_categories(self) -> tuple[str | int, ...]:
+    def check_options(self) -> tuple[str | int, ...]:
+        """Refuse parameters that cannot be, by name; return the columns that are categories."""
         check_instance(
             "model", self.model, DecisionMaker, "a policy such as RobustNewsvendor(1.0, 0.2)"
         )
