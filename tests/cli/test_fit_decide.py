@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -390,9 +391,10 @@ def test_a_process_that_gets_ctrl_c_ends_with_130_and_leaves_nothing(tmp_path, c
         assert process.stdout is not None
         while process.stdout.readline() != "Fitting.\n":
             assert process.poll() is None
+        time.sleep(1.0)  # by then it sleeps, too
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == 130, error
     assert error.endswith("surefoot: interrupted.\n")
     assert [path.name for path in tmp_path.iterdir()] == ["past.csv"]
 
