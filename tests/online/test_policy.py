@@ -261,6 +261,7 @@ def test_frames_with_texts(frame):
         ({"heat": -1e200}, r"x\['heat'\] must be finite and within \+-1e\+100"),
         ({"heat": 10**400}, r"x\['heat'\] must fit in a float"),
         ({"heat": [1.0]}, r"x\['heat'\] must be a number, a text or None, got \[1.0\]"),
+        ({"heat": np.ma.masked}, r"x\['heat'\] must be a number, a text or None, got a masked entry"),
         ({"heat": 1j}, r"x\['heat'\] must be a number"),
         ({"heat": "hot"}, r"x\['heat'\] must be a number as before, got the text 'hot'"),
         ({"city": 3.0}, r"x\['city'\] must be a text as before, got 3.0"),
