@@ -150,16 +150,11 @@ def _quick_row(x: Mapping[str, Any]) -> FloatArray | None:
         # Floats first: NumPy's own small numbers would overflow in a comparison.
         row = array("d", x.values())
         # Not below the largest if an entry is not, nor if one is NaN; and it does not overflow.
-        if math.hypot(*row) < LARGEST and not (0.0 in row and _some_masked(x)):
+        if math.hypot(*row) < LARGEST:
             return np.frombuffer(row)
     except (TypeError, ValueError, OverflowError):
         return None
     return None
-
-
-def _some_masked(x: Mapping[str, Any]) -> bool:
-    """Whether a value is NumPy's masked constant, which reads as zero."""
-    return any(value is np.ma.masked for value in x.values())
 
 
 def _check_mapping(x: Any) -> None:
@@ -174,7 +169,7 @@ def _number(key: str, value: Any) -> float:
     """Return a value as a finite float, or refuse it by key."""
     if isinstance(value, bool | np.bool_):
         return float(value)
-    if value is np.ma.masked:
+    if value is np.ma.masked:  # whose item is a zero
         raise InvalidInputError(f"x[{key!r}] must be a number, a text or None, got a masked entry.")
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
