@@ -155,6 +155,14 @@ def test_one_family_of_errors():
         (np.array([1.0, "2"], dtype=object), "X must be numeric, got text or dates (object)."),
         (np.array(["2024-01-01"], "M8[D]"), "X must be numeric, got text or dates (datetime64[D])."),
         (np.array([3], "m8[s]"), "X must be numeric, got text or dates (timedelta64[s])."),
+        (
+            np.array([1.0, np.datetime64("2024-01-01")], dtype=object),
+            "X must be numeric, got text or dates (object).",
+        ),
+        (
+            np.array([np.timedelta64(3, "s")], dtype=object),
+            "X must be numeric, got text or dates (object).",
+        ),
         ([1.0, math.nan], "X must be finite (no NaN, no infinity), got NaN in row 1."),
         ([None], "X must be numeric, got None."),
         (math.inf, "X must be finite (no NaN, no infinity), got infinity in the value."),

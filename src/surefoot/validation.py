@@ -125,7 +125,8 @@ def real_array(name: str, values: ArrayLike) -> FloatArray:
         if array.dtype.kind == "O" and any(v is None for v in array.reshape(-1)):
             raise InvalidInputError(f"{name} must be numeric, got None.")
         # NumPy would read digits as numbers and dates as days or nanoseconds since 1970.
-        if array.dtype.kind in "USTmM" or any(isinstance(v, str | bytes) for v in array.reshape(-1)):
+        misread = str | bytes | np.datetime64 | np.timedelta64
+        if array.dtype.kind in "USTmM" or any(isinstance(v, misread) for v in array.reshape(-1)):
             raise InvalidInputError(f"{name} must be numeric, got text or dates ({array.dtype}).")
         try:
             array = array.astype(np.float64)
