@@ -14,6 +14,7 @@ from surefoot.engines.autodiff_stream import AutodiffStream
 from surefoot.engines.choice import (
     adversary_of,
     begin_stream,
+    check_stream,
     engine_class,
     engine_for,
     radius_grid,
@@ -31,6 +32,7 @@ from surefoot.engines.featured_stream import FeaturedStream
 from surefoot.engines.optimizers import Adam
 from surefoot.engines.step_rules import AdaptiveStep
 from surefoot.engines.stream import StreamOptions, column_records, support_of
+from surefoot.engines.stream_kernels import COLUMN, FORMER_COLUMN
 from surefoot.exceptions import UnsupportedProblemError
 from surefoot.nominals import Empirical, Gaussian
 from surefoot.policies import MLP, Linear, LinearParameters, MaxAffine, RandomFourier
@@ -257,6 +259,28 @@ def test_a_stream_begins_goes_on_and_comes_back_as_it_was(parts, kind):
         one.learn(X[40:], y[40:])
     np.testing.assert_array_equal(again.decide(X), stream.decide(X))
     assert np.ptp(stream.decide(X)) > 0.0
+
+
+@pytest.mark.parametrize("parts", [{}, {"policy": Linear(features=RandomFourier(5))}])
+def test_a_state_of_an_earlier_version_goes_on(parts):
+    options, nominal = stream_options(**parts), rows(60)
+    X, y = nominal.contexts, nominal.outcomes
+    stream = begin_stream(options, first_records(X[:16], options.ball), X[:16], y[:16])
+    former = {}
+    for name, array in stream.arrays().items():
+        former[name] = array
+        if array.dtype == COLUMN:
+            former[name] = np.zeros(array.shape, FORMER_COLUMN)
+            for field in COLUMN.names:
+                former[name][field] = array[field]
+            former[name]["most"] = np.inf
+    assert any(array.dtype == FORMER_COLUMN for array in former.values())
+    fitted = replace(options, policy=options.policy.fitted(X))
+    check_stream(fitted, 1, X.shape[1], former)
+    again = restored_stream(options, 1, former)
+    for one in (stream, again):
+        one.learn(X[16:], y[16:])
+    np.testing.assert_array_equal(again.decide(X), stream.decide(X))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,13 @@ from surefoot.engines.stream import (
     support_of,
     without_outliers,
 )
-from surefoot.engines.stream_kernels import COLUMN, CONSTANT_RULE, CUT_SPREADS, stream_steps
+from surefoot.engines.stream_kernels import (
+    COLUMN,
+    CONSTANT_RULE,
+    CUT_SPREADS,
+    known_rows,
+    stream_steps,
+)
 from surefoot.online import OnlinePolicy, Window
 from surefoot.policies import Linear
 from surefoot.random import rng_for
@@ -42,8 +48,8 @@ def test_first_rows_say_mean_spread_and_range():
     np.testing.assert_array_equal(records["count"], 30.0)
     np.testing.assert_array_equal(records["low"], X.min(axis=0))
     np.testing.assert_array_equal(records["high"], X.max(axis=0))
-    np.testing.assert_allclose(records["least"], X.mean(axis=0) - 6 * X.std(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(records["most"], X.mean(axis=0) + 6 * X.std(axis=0), rtol=1e-12)
+    far = known_rows(np.array([[-1e9] * 3, [1e9] * 3]), records)
+    np.testing.assert_allclose(far, X.mean(axis=0) + [[-6.0], [6.0]] * X.std(axis=0), rtol=1e-12)
     assert records["frozen"].tolist() == [0.0, 1.0, 0.0]
     np.testing.assert_array_equal(records["lower"], bounds[0])
     np.testing.assert_array_equal(records["upper"], bounds[1])
@@ -58,7 +64,6 @@ def test_gaps_are_no_values():
     empty = records_of([np.nan, np.nan])
     assert (empty["count"], empty["mean"], empty["deviations"]) == (0.0, 0.0, 0.0)
     assert (empty["low"], empty["high"]) == (np.inf, -np.inf)
-    assert (empty["least"], empty["most"]) == (-np.inf, np.inf)
     assert records_of([])["count"] == 0.0
 
 
@@ -135,10 +140,11 @@ def test_a_fit_hands_on_what_it_knew():
     np.testing.assert_array_equal(records["low"], X.min(axis=0))
     np.testing.assert_array_equal(records["high"], X.max(axis=0))
     expected = np.maximum(X.max(axis=0), mean + 6 * np.sqrt(variance))
-    np.testing.assert_allclose(records["most"], expected, rtol=1e-12)
+    np.testing.assert_allclose(known_rows(np.full((1, 2), 1e9), records)[0], expected, rtol=1e-12)
     assert records["frozen"].tolist() == [1.0, 0.0]
     np.testing.assert_array_equal(records["lower"], -30.0)
-    assert np.isinf(fitted_records(X, weights, 25.5, frozen, bounds, cut=False)["most"]).all()
+    free = fitted_records(X, weights, 25.5, frozen, bounds, cut=False)
+    np.testing.assert_array_equal(known_rows(np.full((1, 2), 1e9), free), 1e9)
 
 
 def test_equal_weights_are_the_first_rows_but_for_their_outliers():
@@ -176,8 +182,10 @@ def test_rules_say_what_the_options_say():
     rules = {name: float(options.rules()[name][0]) for name in options.rules().dtype.names}
     assert rules == {
         "radius": 0.4, "radius_rows": 4.0, "scaled": 0.0, "step_rule": CONSTANT_RULE,
-        "step_size": 0.3, "averaging": 0.0, "window": 50.0,
+        "step_size": 0.3, "averaging": 0.0, "window": 50.0, "low_y": -np.inf, "high_y": np.inf,
     }  # fmt: skip
+    boxed = stream_options(ball=WassersteinBall(0.4, support=Box(0, 9, outcome=(-1.0, 7.0)))).rules()
+    assert (boxed["low_y"][0], boxed["high_y"][0]) == (-1.0, 7.0)
     plain = stream_options().rules()
     assert (plain["radius_rows"][0], plain["scaled"][0], plain["averaging"][0]) == (0.0, 1.0, 1.0)
     assert options.radius_at(4) == 0.4

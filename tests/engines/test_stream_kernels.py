@@ -9,7 +9,6 @@ from surefoot import Problem, WassersteinBall
 from surefoot.costs import Newsvendor, Pieces
 from surefoot.engines.affine_kernels import NUMBERS
 from surefoot.engines.affine_lane import Lane, geometry_record
-from surefoot.engines.compiling import kernel
 from surefoot.engines.engine import Options
 from surefoot.engines.stream import column_records, support_of
 from surefoot.engines.stream_kernels import (
@@ -20,10 +19,9 @@ from surefoot.engines.stream_kernels import (
     DECAYING_RULE,
     RULES,
     SETTLED_ROWS,
-    _set_range,
     decide_rows,
+    known_rows,
     scale_rows,
-    set_ranges,
     stream_steps,
 )
 from surefoot.nominals import Empirical
@@ -85,6 +83,9 @@ def rules_record(ball, rules):
         ("averaging", rules.averages), ("window", rules.window),
     ):  # fmt: skip
         record[name] = value
+    record["low_y"], record["high_y"] = (
+        (-np.inf, np.inf) if ball.support is None else ball.support.outcome
+    )
     return record
 
 
@@ -105,20 +106,16 @@ class Kernel:
         self.theta, self.average = np.zeros((products, S)), np.zeros((products, S))
         self.numbers, self.clock = np.repeat(numbers_of(start), products), np.zeros(1)
         lines = form.geometry
-        self.slopes = np.tile(lines.slopes, (products, 1))
-        self.intercepts = np.tile(lines.intercepts, (products, 1))
-        self.steepest = np.full(products, form.pieces.steepest)
-        box = ball.support
-        self.bounds = np.array((-np.inf, np.inf) if box is None else box.outcome, dtype=float)
+        self.lines = np.array(
+            [np.tile(kind, (products, 1)) for kind in (lines.slopes, lines.intercepts)]
+        )
         self.geometry = geometry_record(lines, 0, form.intercept, Options())
 
     def run(self, X, outcomes, offsets=None, *, running=True):
-        decided = np.empty(outcomes.shape)
-        offsets = np.zeros(outcomes.shape) if offsets is None else offsets
+        decided = np.zeros(outcomes.shape) if offsets is None else offsets.copy()
         stream_steps(
-            X, outcomes, offsets, self.columns, self.theta, self.average, self.numbers, self.clock,
-            self.slopes, self.intercepts, self.steepest, self.bounds, self.geometry, self.rules,
-            running, decided,
+            X, outcomes, self.columns, self.theta, self.average, self.numbers, self.clock, self.lines,
+            self.geometry, self.rules, running, decided,
         )  # fmt: skip
         return decided
 
@@ -151,13 +148,19 @@ CASES = {
 IN_BOX = {"box", "box of order 1", "box for outcomes"}  # far values would lie outside
 
 
+def ranges_of(columns):
+    """The range in which values are taken as they are: where the ends of the world are put."""
+    ends = known_rows(np.full((2, len(columns)), np.inf) * [[-1.0], [1.0]], columns)
+    return ends[0], ends[1]
+
+
 def assert_kernel_is_twin(kernel, stream, tolerance=1e-7):
     columns = stream.columns
     np.testing.assert_allclose(kernel.columns["mean"], columns.mean, rtol=1e-9, atol=1e-12)
     for name in ("deviations", "count", "low", "high", "cut"):
         np.testing.assert_allclose(kernel.columns[name], getattr(columns, name), rtol=1e-9)
-    for name, bound in zip(("least", "most"), columns.range, strict=True):
-        np.testing.assert_allclose(kernel.columns[name], bound, rtol=1e-9)
+    for found, bound in zip(ranges_of(kernel.columns), columns.range, strict=True):
+        np.testing.assert_allclose(found, bound, rtol=1e-9)
     np.testing.assert_allclose(kernel.theta[0], stream.state.theta, rtol=tolerance, atol=1e-9)
     np.testing.assert_allclose(kernel.average[0], stream.average, rtol=tolerance, atol=1e-9)
     expected = numbers_of(stream.state)
@@ -224,7 +227,7 @@ def test_kernel_and_twin_agree_from_the_very_first_row(gaps):
         stream = stream_update(stream, sample, form, rules)
         assert_kernel_is_twin(kernel, stream)
         assert k >= 7 or not kernel.theta.any()
-        assert k >= 14 or np.isinf(kernel.columns["most"]).all()
+        assert k >= 14 or np.isinf(ranges_of(kernel.columns)).all()
     assert kernel.numbers["travelled"][0] > 0.0
 
 
@@ -241,7 +244,6 @@ def test_a_stream_of_draws_equals_the_batch_kernel(order):
     columns = first_columns(ball)
     columns["count"] = SETTLED_ROWS  # so many rows that no new one moves the scale
     columns["mean"], columns["deviations"] = X.mean(axis=0), X.var(axis=0) * SETTLED_ROWS
-    set_ranges(columns)
     start = State(np.zeros(S), **{f.name: float(numbers[f.name][0]) for f in fields(State)[1:]})
     kernel = Kernel(form, ball, StreamRules(), columns, start)
     lane.step(theta, numbers, form, lane.rows, draws)
@@ -298,10 +300,11 @@ def test_an_offset_is_taken_from_the_outcome_and_from_its_bounds(case):
     start = initial_state(form)
     given = Kernel(form, ball, rules, first_columns(ball), start)
     shifted = Kernel(form, ball, rules, first_columns(ball), start)
-    shifted.bounds -= offset
+    for name in ("low_y", "high_y"):
+        shifted.rules[name] -= offset
     one = given.run(X, y[:, None], np.full((len(y), 1), offset))
     other = shifted.run(X, y[:, None] - offset)
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(one, other + offset)
     np.testing.assert_array_equal(given.theta, shifted.theta)
 
 
@@ -350,7 +353,7 @@ def test_rows_are_handed_to_autodiff_with_the_scale_of_their_time(far, scaled):
 
 def test_a_value_far_outside_is_taken_as_the_nearest_that_is_not():
     ball, columns = WassersteinBall(0.3), first_columns(WassersteinBall(0.3), rows=100)
-    least, most = columns["least"].copy(), columns["most"].copy()
+    least, most = ranges_of(columns)
     spread = np.sqrt(columns["deviations"] / columns["count"])
     np.testing.assert_allclose(most, columns["mean"] + CUT_SPREADS * spread, rtol=1e-12)
     row = np.array([[1e6, -1e9, np.nan, 0.0]])
@@ -366,8 +369,9 @@ def test_a_value_far_outside_is_taken_as_the_nearest_that_is_not():
     moved = np.abs(columns["mean"] - before["mean"])
     np.testing.assert_allclose(moved[:2], CUT_SPREADS * spread[:2] / 101, rtol=1e-9)
     assert (scales[0, :2] < 1.2 * spread[:2]).all()
-    np.testing.assert_array_equal(filled[0, :2], [columns["most"][0], columns["least"][1]])
-    assert columns["most"][0] < 1.3 * most[0]
+    widened = ranges_of(columns)
+    np.testing.assert_array_equal(filled[0, :2], [widened[1][0], widened[0][1]])
+    assert widened[1][0] < 1.3 * most[0]
 
 
 def test_what_a_column_has_shown_is_never_cut():
@@ -375,32 +379,27 @@ def test_what_a_column_has_shown_is_never_cut():
     rows = values[:, None]
     none = (np.array([-np.inf]), np.array([np.inf]))
     records = column_records(rows[:801], np.zeros(1, dtype=bool), none, cut=False)
-    assert records["high"][0] == records["most"][0] == 40.0
+    assert records["high"][0] == ranges_of(records)[1][0] == 40.0
     records = column_records(rows[:16], np.zeros(1, dtype=bool), none)
-    assert records["most"][0] == np.inf  # a constant column says nothing of what is far
+    assert ranges_of(records)[1][0] == np.inf  # a constant column says nothing of what is far
 
 
-def test_few_rows_and_settled_columns_and_features_are_never_cut():
+def test_few_rows_and_features_are_never_cut_and_settled_columns_as_when_they_settled():
     X, _ = rows_and_outcomes("never")
     frozen, free = np.zeros(S, dtype=bool), support_of(WassersteinBall(0.3), S)
     few = column_records(X[: int(CUT_ROWS) - 1], frozen, free)
     enough = column_records(X[: int(CUT_ROWS)], frozen, free)
-    assert np.isinf(few["most"]).all()
-    assert np.isfinite(enough["most"]).all()
-    for name, value in (("count", SETTLED_ROWS), ("uncut", 1.0)):
-        records = enough.copy()
-        records[name] = value
-        set_ranges(records)
-        assert np.isinf(records["most"]).all()
-        assert np.isinf(records["least"]).all()
+    assert np.isinf(ranges_of(few)).all()
+    assert np.isfinite(ranges_of(enough)).all()
+    settled = enough.copy()
+    settled["deviations"] *= SETTLED_ROWS / settled["count"]
+    settled["count"] = SETTLED_ROWS
+    np.testing.assert_allclose(ranges_of(settled), ranges_of(enough), rtol=1e-12)
+    enough["uncut"] = 1.0
+    assert np.isinf(ranges_of(enough)).all()
 
 
-def test_ranges_are_those_of_the_compiled_steps():
-    @kernel()
-    def compiled(columns):
-        for j in range(columns.shape[0]):
-            _set_range(columns[j])
-
+def test_rows_are_taken_as_the_compiled_steps_take_them():
     rng = rng_for(0, "ranges")
     records = np.zeros(200, COLUMN)
     records["mean"] = rng.normal(size=200) * 10.0
@@ -408,11 +407,12 @@ def test_ranges_are_those_of_the_compiled_steps():
     records["deviations"] = rng.choice([0.0, 1e-30, 5.0, 400.0], 200)
     records["count"] = rng.choice([0.0, 3.0, CUT_ROWS, 50.0, SETTLED_ROWS], 200)
     records["uncut"] = rng.choice([0.0, 0.0, 1.0], 200)
-    by_step = records.copy()
-    set_ranges(records)
-    compiled(by_step)
-    assert 20 < np.isfinite(records["least"]).sum() < 180
-    np.testing.assert_array_equal(records, by_step)
+    rows = rng.normal(size=(30, 200)) * rng.choice([1.0, 100.0, np.nan], (30, 200))
+    filled, unused = np.empty_like(rows), [np.empty_like(rows) for _ in range(4)]
+    scale_rows(rows, records, rules_record(WassersteinBall(0.3), StreamRules()), False, filled, *unused)
+    assert 20 < np.isfinite(ranges_of(records)[0]).sum() < 180
+    np.testing.assert_array_equal(known_rows(rows, records), filled)
+    assert 100 < (filled != rows)[~np.isnan(rows)].sum() < 4_000
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -348,6 +348,24 @@ def test_a_window_shorter_than_the_first_samples_is_refused():
         Window(8)
 
 
+def test_a_frame_with_texts_and_no_row_is_refused():
+    pd = pytest.importorskip("pandas")
+    policy = OnlinePolicy(COST)
+    for k in range(20):
+        policy.learn_one({"heat": float(k), "city": "Rome"}, 5.0 + k)
+    with pytest.raises(InvalidInputError, match="X must have at least one row, got none of 2 columns"):
+        policy.decide(pd.DataFrame({"heat": [1.0], "city": ["Rome"]})[:0])
+
+
+def test_a_key_and_a_key_with_its_text_cannot_share_a_name():
+    policy = OnlinePolicy(COST)
+    policy.learn_one({"city": "Rome", "heat": 1.0}, 3.0)
+    with pytest.raises(InvalidInputError, match="distinct names, got 'city=Rome' twice"):
+        policy.learn_one({"city=Rome": 1.0}, 3.0)
+    assert (policy.n_rows, policy.columns) == (1, ("city=Rome", "heat"))
+    assert policy.decide_one({"city=Rome": 1.0}) == 3.0  # a decision ignores keys never learned
+
+
 @pytest.mark.parametrize(
     ("frozen", "message"),
     [
@@ -492,9 +510,10 @@ def test_a_decision_at_a_far_value_is_that_at_the_nearest_ordinary_one():
     policy = OnlinePolicy(COST).partial_fit(X, y)
     before = policy.state_dict()
     x = dict(zip(policy.columns, X[0].tolist(), strict=True))
-    most = float(before["arrays"]["columns"]["most"][1])
-    assert most == pytest.approx(max(X[:, 1].max(), X[:, 1].mean() + 6.0 * X[:, 1].std()))
-    assert policy.decide_one(x | {"x1": 1e8}) == policy.decide_one(x | {"x1": most})
+    most = max(X[:, 1].max(), X[:, 1].mean() + 6.0 * X[:, 1].std())
+    far = policy.decide_one(x | {"x1": 1e8})
+    assert far == pytest.approx(policy.decide_one(x | {"x1": most}), rel=1e-12)
+    assert far != pytest.approx(policy.decide_one(x | {"x1": 0.9 * most}), rel=1e-6)
     assert same_state(before, policy.state_dict())  # a decision counts nothing
 
 

@@ -288,7 +288,7 @@ def _step_multiplier(own, left):
     own.log_multiplier -= LOG_STEP * pull / np.sqrt(own.multiplier_squares + 1e-300)
 
 
-@kernel()
+@kernel(inline=True)
 def affine_steps(
     rows, outcomes, low_y, high_y, norms, draws, slopes, intercepts, lower, upper, geometry,
     theta, numbers, product, origin, average, slope_sums, visits,

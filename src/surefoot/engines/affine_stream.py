@@ -12,7 +12,7 @@ from surefoot.engines.affine_lane import first_numbers
 from surefoot.engines.arrangement import Arrangement
 from surefoot.engines.compiling import as_compiled
 from surefoot.engines.stream import RESTART_ROWS, Stream, StreamOptions, check_columns, without_outliers
-from surefoot.engines.stream_kernels import SETTLED_ROWS, decide_rows, stream_steps
+from surefoot.engines.stream_kernels import SETTLED_ROWS, decide_rows, known_rows, stream_steps
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear, LinearParameters
 from surefoot.problem import Problem, affine_forms
@@ -56,26 +56,23 @@ class AffineStream(Stream):
         pieces = cost.pieces(len(state.theta))
         most = max(len(piece.slopes) for piece in pieces)
         # Fewer lines than others have are filled up with the last one, which changes no maximum.
-        slopes, intercepts = (
-            np.array([[*line, *[line[-1]] * (most - len(line))] for line in lines])
-            for lines in ([p.slopes for p in pieces], [p.intercepts for p in pieces])
-        )
-        steepest = np.array([piece.steepest for piece in pieces])
-        self._bounds = np.array(
-            (-np.inf, np.inf) if ball.support is None else ball.support.outcome, dtype=np.float64
-        )
-        self._geometry, self._no_offsets = np.zeros(1, GEOMETRY), np.zeros((0, len(state.theta)))
+        lines = np.array([
+            [[*line, *[line[-1]] * (most - len(line))] for line in kind]
+            for kind in ([p.slopes for p in pieces], [p.intercepts for p in pieces])
+        ])  # fmt: skip
+        self._geometry, self._rules = np.zeros(1, GEOMETRY), options.rules()
         self._geometry["pull"], self._geometry["order"] = 1.0 / ball.outcome_cost, ball.order
         self._geometry["smoothing"], self._geometry["batch"] = pieces[0].smoothing, 1
         self._geometry["intercept"], self._geometry["boxed"] = policy.intercept, self._boxed()
         # What the kernel is handed beside rows and state.
-        self._given = (slopes, intercepts, steepest, self._bounds, self._geometry, options.rules())
+        self._given = (lines, self._geometry, self._rules)
 
     def _boxed(self) -> bool:
         columns, ball = self.state.columns, self.options.ball
         free = columns["frozen"] == 0.0
         held = np.isfinite(columns["lower"][free]).any() or np.isfinite(columns["upper"][free]).any()
-        return bool(held or (np.isfinite(ball.outcome_cost) and np.isfinite(self._bounds).any()))
+        bounds = [self._rules["low_y"], self._rules["high_y"]]
+        return bool(held or (np.isfinite(ball.outcome_cost) and np.isfinite(bounds).any()))
 
     @classmethod
     def start(
@@ -83,15 +80,13 @@ class AffineStream(Stream):
         offsets: FloatArray | None = None,
     ) -> "AffineStream":  # fmt: skip
         """Begin where ``fit`` begins on these rows, with their scale, and learn them."""
-        known = np.clip(
-            np.where(np.isnan(rows), columns["mean"], rows), columns["least"], columns["most"]
-        )
+        known = known_rows(rows, columns)
         policy = options.policy
         assert isinstance(policy, Linear)
         offsets = policy.offsets(known) if offsets is None else offsets
         # One outlier must not say how far outcomes vary; the constant order is a quantile anyhow.
         errors = outcomes if offsets is None else outcomes - offsets
-        kept = np.column_stack([without_outliers(column) for column in errors.T])
+        kept = without_outliers(errors)
         kept = kept if offsets is None else kept + offsets
         forms = affine_forms(options.problem(known, kept, offsets))
         numbers = np.concatenate([_plain_numbers(form) for form in forms])
@@ -174,36 +169,25 @@ class AffineStream(Stream):
         if limits is not None:
             outcomes = limits.map_into(outcomes)
         fixed = self._offsets(rows, offsets)
-        decided = np.empty(outcomes.shape)
+        decided = np.zeros(outcomes.shape) if fixed is None else fixed.copy()
         stream_steps.compiled(
-            as_compiled(rows), as_compiled(outcomes),
-            self._no_offsets if fixed is None else as_compiled(fixed),
-            *self.state, *self._given, running, decided,
-        )  # fmt: skip
-        return decided if fixed is None and limits is None else self._limited(decided, fixed)
+            as_compiled(rows), as_compiled(outcomes), *self.state, *self._given, running, decided
+        )
+        return decided if limits is None else limits.map_into(decided)
 
     def _offsets(self, rows: FloatArray, offsets: FloatArray | None) -> FloatArray | None:
         if offsets is not None or self._linear.offset is None:
             return offsets
-        return self._linear.offsets(self.known(rows))
-
-    def known(self, rows: FloatArray) -> FloatArray:
-        """Return rows as they are taken: without gaps, and with far values as the nearest seen."""
-        columns = self.state.columns
-        filled = np.where(np.isnan(rows), columns["mean"], rows)
-        return np.clip(filled, columns["least"], columns["most"])
-
-    def _limited(self, decisions: FloatArray, offsets: FloatArray | None) -> FloatArray:
-        whole = decisions if offsets is None else decisions + offsets
-        limits = self.options.policy.decisions
-        return whole if limits is None else limits.map_into(whole)
+        return self._linear.offsets(known_rows(rows, self.state.columns))
 
     def decide(self, rows: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
         """Return the averaged policy's decisions, shape (rows, products)."""
         state, decided = self.state, np.empty((len(rows), len(self.state.theta)))
         intercept = int(self._geometry["intercept"][0])
         decide_rows(as_compiled(rows), state.columns, state.average, state.numbers, intercept, decided)
-        return self._limited(decided, self._offsets(rows, offsets))
+        fixed, limits = self._offsets(rows, offsets), self.options.policy.decisions
+        decided = decided if fixed is None else decided + fixed
+        return decided if limits is None else limits.map_into(decided)
 
     def parameters(self) -> LinearParameters:
         """Return the averaged policy in the user's units."""

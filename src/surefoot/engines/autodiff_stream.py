@@ -24,7 +24,7 @@ from surefoot.engines.stream import (
     check_columns,
     without_outliers,
 )
-from surefoot.engines.stream_kernels import SHORT_WINDOW, TAIL, scale_rows
+from surefoot.engines.stream_kernels import SHORT_WINDOW, TAIL, known_rows, scale_rows
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear, Units
 from surefoot.policies.base import leaves
@@ -86,10 +86,8 @@ class AutodiffStream(Stream):
         An outcome far from the others is taken as the nearest that is not, as contexts are: one slip of
         a pen would set the unit of all decisions to come, and the length of all steps.
         """
-        outcomes = np.column_stack([without_outliers(column) for column in outcomes.T])
-        known = np.clip(
-            np.where(np.isnan(rows), columns["mean"], rows), columns["least"], columns["most"]
-        )
+        outcomes = without_outliers(outcomes)
+        known = known_rows(rows, columns)
         question = options.problem(known, outcomes, offsets)
         reason = why_not_general(question)
         if reason is not None:
@@ -302,10 +300,8 @@ class AutodiffStream(Stream):
 
     def decide(self, rows: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
         """Return the averaged policy's decisions, without JAX."""
-        columns, policy = self._columns, self.options.policy
-        filled = np.where(np.isnan(rows), columns["mean"], rows)
-        known = np.clip(filled, columns["least"], columns["most"])
-        inputs = policy.inputs(known, offsets)
+        policy = self.options.policy
+        inputs = policy.inputs(known_rows(rows, self._columns), offsets)
         return np.asarray(policy.evaluate(self._decider, self.form.units.tree(), inputs, np))
 
     def parameters(self) -> Parameters:

@@ -24,6 +24,7 @@ from surefoot.engines.stream import (
     fitted_records,
     support_of,
 )
+from surefoot.engines.stream_kernels import COLUMN, FORMER_COLUMN, known_rows
 from surefoot.exceptions import InvalidTypeError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear, LinearParameters
@@ -111,8 +112,7 @@ def begin_stream(
     kind = stream_class(options, outcomes.shape[1])
     if options.policy.features is None:
         return kind.start(options, columns, rows, outcomes)
-    first = np.where(np.isnan(rows), columns["mean"], rows)
-    first = np.clip(first, columns["least"], columns["most"])
+    first = known_rows(rows, columns)
     policy, behind = options.policy.fitted(first), options.without_features()
     features = policy.transform(first)
     size = features.shape[1]
@@ -157,6 +157,7 @@ def check_stream(options: StreamOptions, n_outcomes: int, n_columns: int, arrays
     """Refuse a state that is no state of such a stream; nothing is compiled for it."""
     if not isinstance(arrays, Mapping):
         raise InvalidTypeError(f"the state must hold arrays by name, got {type(arrays).__name__}.")
+    arrays = _of_today(arrays)
     kind = stream_class(options, n_outcomes)
     if options.policy.features is None:
         kind.check(options, n_outcomes, n_columns, arrays)
@@ -169,9 +170,19 @@ def check_stream(options: StreamOptions, n_outcomes: int, n_columns: int, arrays
 
 def restored_stream(options: StreamOptions, n_outcomes: int, arrays: Mapping[str, Any]) -> Stream:
     """Return the stream that a state describes."""
+    arrays = _of_today(arrays)
     kind = stream_class(options, n_outcomes)
     if options.policy.features is None:
         return kind.restore(options, arrays)
     inner = kind.restore(options.without_features(), inner_arrays(arrays))
     policy = options.policy.fitted(arrays["first"])
     return FeaturedStream(options, arrays["context_columns"], policy, arrays["first"], inner)
+
+
+def _of_today(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state as it is kept today: columns once held a range that follows from the rest."""
+    kept = list(COLUMN.names or ())
+    return {
+        name: array[kept].astype(COLUMN) if array.dtype == FORMER_COLUMN else array
+        for name, array in arrays.items()
+    }

@@ -7,7 +7,7 @@ import numpy as np
 
 from surefoot.engines.compiling import as_compiled
 from surefoot.engines.stream import Stream, StreamOptions
-from surefoot.engines.stream_kernels import scale_rows
+from surefoot.engines.stream_kernels import known_rows, scale_rows
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import Linear, Policy
 from surefoot.typing import FloatArray
@@ -66,8 +66,7 @@ class FeaturedStream(Stream):
     def decide(self, rows: FloatArray, offsets: FloatArray | None = None) -> FloatArray:
         """Return decisions."""
         self._refuse_unknown(rows)
-        filled = np.where(np.isnan(rows), self._columns["mean"], rows)
-        known = np.clip(filled, self._columns["least"], self._columns["most"])
+        known = known_rows(rows, self._columns)
         return self.inner.decide(self.policy.transform(known), self._offsets(known, offsets))
 
     def _offsets(self, contexts: FloatArray, offsets: FloatArray | None) -> FloatArray | None:

@@ -10,7 +10,7 @@ import numpy as np
 from surefoot.ambiguity import AmbiguitySet, WassersteinBall
 from surefoot.costs import Cost
 from surefoot.engines.step_rules import DecayingRadius, StepRule
-from surefoot.engines.stream_kernels import COLUMN, CUT_SPREADS, RULES, set_ranges
+from surefoot.engines.stream_kernels import COLUMN, CUT_SPREADS, RULES
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.nominals.empirical import column_spread
@@ -80,6 +80,8 @@ class StreamOptions:
         rules["scaled"] = float(bool(self.ball.scale))
         rules["step_rule"], rules["step_size"] = self.step.coded()
         rules["averaging"], rules["window"] = float(self.step.averages), self.window
+        support = self.ball.support
+        rules["low_y"], rules["high_y"] = (-np.inf, np.inf) if support is None else support.outcome
         return rules
 
 
@@ -172,22 +174,19 @@ def column_records(
     """
     zeros = np.zeros(rows.shape[1]) if zeros is None else zeros
     seen = ~np.isnan(rows)
+    kept = without_outliers(rows) if cut else rows
+    count = zeros + seen.sum(axis=0)
+    mean = np.where(seen, kept, 0.0).sum(axis=0) / np.maximum(count, 1.0)
+    away = np.where(seen, kept - mean, 0.0)
     records = np.zeros(rows.shape[1], COLUMN)
     records["frozen"], records["lower"], records["upper"] = frozen, *bounds
-    records["low"], records["high"] = (
-        np.where(zeros > 0, 0.0, np.inf),
-        np.where(zeros > 0, 0.0, -np.inf),
-    )
-    records["count"] = zeros + seen.sum(axis=0)
-    for j in np.flatnonzero(seen.any(axis=0)):
-        values = rows[seen[:, j], j]
-        kept = without_outliers(values) if cut else values
-        record, count = records[j], zeros[j] + len(kept)
-        record["cut"] = float((kept != values).sum())
-        record["mean"] = kept.sum() / count
-        record["deviations"] = ((kept - record["mean"]) ** 2).sum() + zeros[j] * record["mean"] ** 2
-        record["low"], record["high"] = min(record["low"], kept.min()), max(record["high"], kept.max())
-    set_ranges(records)
+    records["count"], records["mean"] = count, mean
+    records["deviations"] = (away**2).sum(axis=0) + zeros * mean**2
+    records["low"] = kept.min(axis=0, initial=np.inf, where=seen)
+    records["high"] = kept.max(axis=0, initial=-np.inf, where=seen)
+    records["low"][zeros > 0] = np.minimum(records["low"], 0.0)[zeros > 0]
+    records["high"][zeros > 0] = np.maximum(records["high"], 0.0)[zeros > 0]
+    records["cut"] = (seen & (kept != rows)).sum(axis=0)
     return records
 
 
@@ -202,19 +201,29 @@ def check_columns(name: str, columns: Any, count: int) -> None:
 
 
 def without_outliers(values: FloatArray) -> FloatArray:
-    """Return values with those far from the median taken as the nearest that are not.
+    """Return values with those far from their column's median taken as the nearest that are not.
 
     The yardstick is the median of absolute deviations; where more than half of the values are equal
-    there is none, and all stay.
+    there is none, and all stay. NaN stands for nothing and stays.
 
     >>> without_outliers(np.array([1.0, 2.0, 3.0, 4.0, 999.0]))
     array([ 1.        ,  2.        ,  3.        ,  4.        , 11.89547813])
     """
-    middle = float(np.median(values))
-    spread = float(np.median(np.abs(values - middle))) / MAD_SHARE
-    if spread == 0.0:
-        return values
-    return np.clip(values, middle - CUT_SPREADS * spread, middle + CUT_SPREADS * spread)
+    middle = _medians(values)
+    spread = _medians(np.abs(values - middle)) / MAD_SHARE
+    far = np.where(spread > 0.0, CUT_SPREADS * spread, np.inf)
+    return np.clip(values, middle - far, middle + far)
+
+
+def _medians(values: FloatArray) -> Any:
+    """Return the median of each column without its gaps; of a column of gaps it is one."""
+    if not len(values):
+        return np.full(values.shape[1:], np.nan)
+    count = (~np.isnan(values)).sum(axis=0)
+    in_order = np.sort(values, axis=0)  # gaps come last
+    places = np.maximum(count - 1, 0) // 2, count // 2
+    low, high = (np.take_along_axis(in_order, np.expand_dims(k, 0), axis=0)[0] for k in places)
+    return (low + high) / 2.0
 
 
 def fitted_records(
@@ -233,7 +242,6 @@ def fitted_records(
     records["low"], records["high"] = features.min(axis=0), features.max(axis=0)
     records["frozen"], records["lower"], records["upper"] = frozen, *bounds
     records["uncut"] = float(not cut)
-    set_ranges(records)
     return records
 
 

@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.engines.affine_kernels import NUMBERS, affine_steps
+from surefoot.engines.affine_kernels import affine_steps
 from surefoot.engines.compiling import kernel
+from surefoot.typing import FloatArray
 
-# What is known of a column: running mean, summed squared deviations and rows, the range that was seen
-# and the one in which values are taken as they are, whether it never moves, its support, how many of
-# its values were cut, and whether none may be.
-COLUMN = np.dtype(
-    [(name, "f8") for name in (
-        "mean", "deviations", "count", "low", "high", "least", "most", "frozen", "lower", "upper",
-        "cut", "uncut",
-    )]
-)  # fmt: skip
+# What is known of a column: running mean, summed squared deviations and rows, the range that was seen,
+# whether it never moves, its support, how many of its values were cut, and whether none may be.
+_KNOWN = ["mean", "deviations", "count", "low", "high", "frozen", "lower", "upper", "cut", "uncut"]
+COLUMN = np.dtype([(name, "f8") for name in _KNOWN])
+# What states of streams held of a column in earlier versions.
+FORMER_COLUMN = np.dtype([(name, "f8") for name in (*_KNOWN[:5], "least", "most", *_KNOWN[5:])])
 # The rules of a stream: its radius and the rows from which that falls (0: never), whether columns are
-# scaled, the kind and size of steps, whether decisions are averaged, and how many rows to look back.
+# scaled, the kind and size of steps, whether decisions are averaged, how many rows to look back, and
+# the support of outcomes.
 RULES = np.dtype(
     [(name, "f8") for name in (
-        "radius", "radius_rows", "scaled", "step_rule", "step_size", "averaging", "window",
+        "radius", "radius_rows", "scaled", "step_rule", "step_size", "averaging", "window", "low_y",
+        "high_y",
     )]
 )  # fmt: skip
 ADAPTIVE_RULE, CONSTANT_RULE, DECAYING_RULE = 0.0, 1.0, 2.0
@@ -59,77 +59,82 @@ def _spread(column):
 
 
 @kernel(inline=True)
-def _set_range(column):
-    """Set the range in which values are taken as they are."""
-    spread = _spread(column)
-    settled = column.count >= SETTLED_ROWS or column.uncut > 0.0
-    if settled or column.count < CUT_ROWS or spread == 0.0:
-        column.least = -np.inf
-        column.most = np.inf
-    else:
-        column.least = min(column.low, column.mean - CUT_SPREADS * spread)
-        column.most = max(column.high, column.mean + CUT_SPREADS * spread)
-
-
-@kernel(inline=True)
 def _known(value, column):
     """Return a value as it is taken: the mean where it is missing, the nearest where it is far away."""
+    if column.low <= value <= column.high:  # as nearly all are
+        return value
     if np.isnan(value):
         return column.mean
-    return min(column.most, max(column.least, value))
+    far = CUT_SPREADS * _spread(column)
+    if column.uncut > 0.0 or column.count < CUT_ROWS or far == 0.0:
+        return value
+    least, most = min(column.low, column.mean - far), max(column.high, column.mean + far)
+    return min(most, max(least, value))
 
 
 @kernel()
-def _take_in(row, columns, theta, average, numbers, window, with_intercept, scaled_columns):
-    """Update mean and spread of each column; intercepts follow the mean, so that no decision moves."""
+def _take_in(row, columns, window, shifts, shares):
+    """Update mean and spread of each column.
+
+    Write by how much each mean moved, and the old spread's share of a spread that a far value widened
+    (1 where none did).
+    """
     for j in range(row.shape[0]):
         column = columns[j]
+        shifts[j] = 0.0
+        shares[j] = 1.0
         if np.isnan(row[j]) or column.count >= SETTLED_ROWS:
             continue
         value = _known(row[j], column)
-        cut = value != row[j]
-        before = _spread(column) if cut else 0.0
+        before = _spread(column) if value != row[j] else 0.0
         column.count += 1.0
         if window > 0.0 and column.count > window:
             # The sum of a fit over more rows than the window is cut to what the window would hold.
             column.deviations *= (window - 1.0) / (column.count - 1.0)
             column.count = window
         away = value - column.mean
-        shift = away / column.count
-        column.mean += shift
+        shifts[j] = away / column.count
+        column.mean += shifts[j]
         column.deviations += away * (value - column.mean)
         column.low = min(column.low, value)
         column.high = max(column.high, value)
-        for p in range(theta.shape[0]):
-            if with_intercept:
-                numbers[p].intercept += theta[p, j] * shift
-                numbers[p].start += theta[p, j] * shift
-                numbers[p].mean_intercept += average[p, j] * shift
-            if before > 0.0 and with_intercept:
-                # What was learned within a narrow range says nothing of the wider one.
-                share = min(1.0, before / _spread(column))
-                theta[p, j] *= share
-                average[p, j] *= share
-                if not scaled_columns:
-                    numbers[p].travelled *= share
-        if cut:
+        if value != row[j]:
             column.cut += 1.0
-        _set_range(column)
+            if before > 0.0:
+                shares[j] = min(1.0, before / _spread(column))
 
 
-def set_ranges(columns: Any) -> None:
-    """Set the range of every column from its running numbers, as the steps of a stream do.
+@kernel()
+def _follow_scale(theta, average, own, shifts, shares, scaled_columns):
+    """Have a policy with intercept follow its columns' means, so that no decision moves.
 
-    Not compiled: a fit that is saved would wake Numba for this alone, which takes longer than saving.
+    What was learned within a narrow range says nothing of a wider one: there the policy gives way.
+    """
+    newest, start, mean = own.intercept, own.start, own.mean_intercept
+    for j in range(theta.shape[0]):
+        newest += theta[j] * shifts[j]
+        start += theta[j] * shifts[j]
+        mean += average[j] * shifts[j]
+        if shares[j] < 1.0:
+            theta[j] *= shares[j]
+            average[j] *= shares[j]
+            if not scaled_columns:
+                own.travelled *= shares[j]
+    own.intercept, own.start, own.mean_intercept = newest, start, mean
+
+
+def known_rows(rows: FloatArray, columns: Any) -> FloatArray:
+    """Return rows as the steps of a stream take them: without gaps, far values as the nearest.
+
+    Not compiled: a policy that decides would wake Numba for this alone, which takes longer.
     """
     spread = np.sqrt(columns["deviations"] / np.maximum(columns["count"], 1.0))
     constant = spread <= CONSTANT_SHARE * np.abs(columns["mean"])
-    settled = (columns["count"] >= SETTLED_ROWS) | (columns["uncut"] > 0.0)
-    free = settled | (columns["count"] < CUT_ROWS) | constant | (spread == 0.0)
-    least = np.minimum(columns["low"], columns["mean"] - CUT_SPREADS * spread)
-    most = np.maximum(columns["high"], columns["mean"] + CUT_SPREADS * spread)
-    columns["least"] = np.where(free, -np.inf, least)
-    columns["most"] = np.where(free, np.inf, most)
+    free = (columns["uncut"] > 0.0) | (columns["count"] < CUT_ROWS) | constant | (spread == 0.0)
+    far = np.where(free, np.inf, CUT_SPREADS * spread)
+    least = np.minimum(columns["low"], columns["mean"] - far)
+    most = np.maximum(columns["high"], columns["mean"] + far)
+    return np.clip(np.where(np.isnan(rows), columns["mean"], rows), least, most)
 
 
 @kernel()
@@ -189,30 +194,36 @@ def decide_rows(rows, columns, average, numbers, with_intercept, decided):
 
 @kernel()
 def stream_steps(
-    rows, outcomes, offsets, columns, theta, average, numbers, clock, slopes, intercepts, steepest,
-    outcome_bounds, geometry, rules, running, decided,
+    rows, outcomes, columns, theta, average, numbers, clock, lines, geometry, rules, running, decided
 ):  # fmt: skip
     """One step for each row and product, in order, updating all that is not data or rules in place.
 
     Missing entries of ``rows`` are NaN. ``clock[0]`` counts rows; ``running`` says whether rows enter
-    the scale. Outcomes and offsets have shape (rows, products), theta and average (products, columns),
-    slopes and intercepts (products, lines); offsets of no row at all are zeros. ``decided`` (rows,
-    products) gets the decision for each row before the row is learned, without offsets and limits.
+    the scale. Outcomes have shape (rows, products), theta and average (products, columns); ``lines``
+    (2, products, lines) are slopes and intercepts. ``decided`` (rows, products) comes with the offset
+    of each row and leaves with the decision before the row was learned, without limits.
+
+    Few arguments and few arrays: for a single row, handing over an array or asking for memory takes as
+    long as a tenth of the step.
     """
     size = theta.shape[1]
-    # Few arrays: for a single row, asking for memory takes as long as the step.
-    order, scaled, wide = np.zeros(size, np.int64), np.zeros((1, size)), np.zeros((6, size))
+    order, scaled, wide = np.zeros(size, np.int64), np.zeros((1, size)), np.zeros((8, size))
     ones, whole = np.zeros((5, 1)), np.zeros((2, 1), np.int64)
     scale, lower, upper, params, unused, zero = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
+    shifts, shares = wide[6], wide[7]
     one_outcome, norms, low_y, high_y, slope_sums = ones[0], ones[1], ones[2], ones[3], ones[4]
-    visits, draws = whole[0], whole[1]
+    visits, draws, offsets = whole[0], whole[1], np.empty(theta.shape[0])
     rule = rules[0]
     window, radius = rule.window, rule.radius
+    slopes, intercepts, last = lines[0], lines[1], lines.shape[2] - 1
     intercept, boxed = geometry[0].intercept, geometry[0].boxed
     for i in range(rows.shape[0]):
+        offsets[:] = decided[i]
         decide_rows(rows[i : i + 1], columns, average, numbers, intercept, decided[i : i + 1])
         if running:
-            _take_in(rows[i], columns, theta, average, numbers, window, intercept, rule.scaled > 0.0)
+            _take_in(rows[i], columns, window, shifts, shares)
+            for p in range(theta.shape[0] if intercept else 0):
+                _follow_scale(theta[p], average[p], numbers[p], shifts, shares, rule.scaled > 0.0)
         movable = _arrange(rows[i], columns, rule.scaled > 0.0, intercept, order, scale, scaled)
         clock[0] += 1.0
         time = clock[0] if window == 0.0 else min(clock[0], window)
@@ -221,23 +232,24 @@ def stream_steps(
             rho *= np.sqrt(rule.radius_rows / time)
         geometry[0].movable = movable
         geometry[0].radius = rho
-        norms[0] = 0.0
+        norm = 0.0
         for k in range(size):
-            norms[0] += scaled[0, k] * scaled[0, k]
+            norm += scaled[0, k] * scaled[0, k]
             if boxed:
                 column = columns[order[k]]
                 centre = column.mean if intercept else 0.0
                 lower[k] = (column.lower - centre) / scale[k]
                 upper[k] = (column.upper - centre) / scale[k]
+        norms[0] = norm
         for p in range(theta.shape[0]):
             own = numbers[p]
             _set_step(own, rule, time)
             for k in range(size):
                 params[k] = theta[p, order[k]] * scale[k]
-            offset = offsets[i, p] if len(offsets) else 0.0
-            one_outcome[0] = outcomes[i, p] - offset
-            low_y[0], high_y[0] = outcome_bounds[0] - offset, outcome_bounds[1] - offset
-            geometry[0].steepest = steepest[p]
+            decided[i, p] += offsets[p]
+            one_outcome[0] = outcomes[i, p] - offsets[p]
+            low_y[0], high_y[0] = rule.low_y - offsets[p], rule.high_y - offsets[p]
+            geometry[0].steepest = max(slopes[p, last], -slopes[p, 0])
             affine_steps(
                 scaled, one_outcome, low_y, high_y, norms, draws, slopes[p], intercepts[p],
                 lower, upper, geometry, params, numbers, p, zero, unused, slope_sums, visits,
@@ -268,11 +280,11 @@ def scale_rows(rows, columns, rules, running, filled, scales, movable, means, sp
     The autodiff engine steps on these; what is written has the shape of ``rows``: the row itself, the
     unit of a move, whether it may move, and the running mean and spread.
     """
-    none, no_numbers = np.zeros((0, rows.shape[1])), np.zeros(0, NUMBERS)
+    unused = np.empty((2, rows.shape[1]))
     scaled = rules[0].scaled > 0.0
     for i in range(rows.shape[0]):
         if running:
-            _take_in(rows[i], columns, none, none, no_numbers, rules[0].window, 0, scaled)
+            _take_in(rows[i], columns, rules[0].window, unused[0], unused[1])
         for j in range(rows.shape[1]):
             spread = _spread(columns[j])
             filled[i, j] = _known(rows[i, j], columns[j])

@@ -32,6 +32,7 @@ class Columns:
         self.columns: list[Column] = []
         self.numeric: dict[str, int] = {}
         self.texts: dict[str, dict[str, int]] = {}
+        self._named: dict[str, Column] = {}
         self._keys: tuple[str, ...] | None = ()
         for column in columns:
             self._add(column)
@@ -42,7 +43,7 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """Names for people: "heat", "city=Rome"."""
-        return tuple(key if text is None else f"{key}={text}" for key, text in self.columns)
+        return tuple(self._named)
 
     def is_frozen(self, place: int, frozen: Sequence[str | int]) -> bool:
         """Whether a column never moves: an indicator, or one that ``frozen`` names."""
@@ -70,11 +71,10 @@ class Columns:
         return tuple(f + len(self) if isinstance(f, int) and f < 0 else f for f in frozen)
 
     def row(self, x: Mapping[str, Any]) -> FloatArray:
-        """Return a context as a row over the known columns, NaN where it says nothing."""
-        if type(x) is dict and tuple(x) == self._keys:
-            quick = _quick_row(x)
-            if quick is not None:
-                return quick
+        """Return a context as a matrix of one row over the known columns, NaN where it says nothing."""
+        quick = self.ordinary_row(x)
+        if quick is not None:
+            return quick
         _check_mapping(x)
         row, numeric = [math.nan] * len(self.columns), self.numeric
         for key, value in x.items():
@@ -91,12 +91,22 @@ class Columns:
                 self.refuse_change(key, value)
                 if key in numeric:
                     row[numeric[key]] = number
-        return np.array(row)
+        return np.array([row])
+
+    def ordinary_row(self, x: Mapping[str, Any]) -> FloatArray | None:
+        """Return the row of a context with just the known keys and ordinary numbers, else None."""
+        if type(x) is not dict or tuple(x) != self._keys:
+            return None
+        try:
+            # Floats first: NumPy's own small numbers would overflow in a comparison.
+            row = array("d", x.values())
+            # Not below the largest if an entry is not, nor if one is NaN; and it does not overflow.
+            return np.ndarray((1, len(row)), np.float64, row) if math.hypot(*row) < LARGEST else None
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     def new(self, x: Mapping[str, Any]) -> list[Column]:
         """Return the columns that a context would add; nothing changes yet."""
-        if type(x) is dict and tuple(x) == self._keys:
-            return []
         _check_mapping(x)
         found: list[Column] = []
         for key, value in x.items():
@@ -128,7 +138,13 @@ class Columns:
 
     def _add(self, column: Column) -> None:
         key, text = column
-        place = len(self.columns)
+        place, name = len(self.columns), key if text is None else f"{key}={text}"
+        if name in self._named:
+            raise InvalidInputError(
+                f"keys of x must make columns of distinct names, got {name!r} twice: as a key, and a "
+                "key with its text."
+            )
+        self._named[name] = column
         self.columns.append((key, text))
         if text is None:
             self.numeric[key] = place
@@ -142,19 +158,6 @@ class Columns:
             raise InvalidInputError(f"x[{key!r}] must be a number as before, got the text {value!r}.")
         if not isinstance(value, str) and key in self.texts:
             raise InvalidInputError(f"x[{key!r}] must be a text as before, got {value!r}.")
-
-
-def _quick_row(x: Mapping[str, Any]) -> FloatArray | None:
-    """Return the values as a row if all are ordinary numbers; None leaves the rest to ``row``."""
-    try:
-        # Floats first: NumPy's own small numbers would overflow in a comparison.
-        row = array("d", x.values())
-        # Not below the largest if an entry is not, nor if one is NaN; and it does not overflow.
-        if math.hypot(*row) < LARGEST:
-            return np.frombuffer(row)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return None
 
 
 def _check_mapping(x: Any) -> None:

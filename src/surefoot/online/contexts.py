@@ -1,7 +1,7 @@
 """What users hand in as arrays and frames, as checked rows over the known columns."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,13 @@ def has_text(X: Any) -> bool:
     return any(np.asarray(X[name][:0]).dtype.kind not in "biuf" for name in X.columns)
 
 
-def records(X: Any) -> Iterator[dict[str, Any]]:
+def records(X: Any) -> list[dict[str, Any]]:
     """Return the rows of a frame as dictionaries; missing texts are None."""
     names = frame_names(X)
-    for values in zip(*(_cells(X, name) for name in names), strict=True):
-        yield dict(zip(names, values, strict=True))
+    if not len(X):
+        raise InvalidInputError(f"X must have at least one row, got none of {len(names)} columns.")
+    rows = zip(*(_cells(X, name) for name in names), strict=True)
+    return [dict(zip(names, values, strict=True)) for values in rows]
 
 
 def _cells(X: Any, name: str) -> list[Any]:
@@ -123,13 +125,13 @@ def spread_out(names: Sequence[str] | None, matrix: FloatArray, columns: Columns
 
 
 def one_outcome(y: Any) -> FloatArray:
-    """Return an outcome as a vector."""
+    """Return an outcome as a matrix of one row."""
     if type(y) is float and -LARGEST < y < LARGEST:
-        return np.array([y])
+        return np.array([[y]])
     array = numeric_array("y", y)
     if array.ndim > 1 or array.size == 0:
         raise InvalidInputError(f"y must be a number or one per product, got shape {array.shape}.")
-    return _not_too_large(array.reshape(-1))
+    return _not_too_large(array.reshape(1, -1))
 
 
 def outcome_rows(y: Any, rows: int) -> FloatArray:

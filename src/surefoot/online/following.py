@@ -70,13 +70,14 @@ class Following:
     def _learn_in_order(
         self, columns: Columns, rows: FloatArray, outcomes: FloatArray, made: Any
     ) -> FloatArray:
-        decided, taken = [], 0
-        if self.stream is None:
-            taken = min(START_ROWS - len(self.first), len(rows))
-            decided.append(self._begin(columns, rows[:taken], outcomes[:taken]))
-        if self.stream is not None and taken < len(rows):
-            decided.append(self._go_on(self.stream, rows[taken:], outcomes[taken:], made))
-        return decided[0] if len(decided) == 1 else np.concatenate(decided)
+        running = self.stream
+        if running is not None:
+            return self._go_on(running, rows, outcomes, made)
+        taken = START_ROWS - len(self.first)
+        decided = self._begin(columns, rows[:taken], outcomes[:taken])
+        if self.stream is None or taken >= len(rows):
+            return decided
+        return np.concatenate([decided, self._go_on(self.stream, rows[taken:], outcomes[taken:], made)])
 
     def _kept(self, n_rows: int) -> tuple[Any, ...]:
         """Return what ``_put_back`` needs; without drift an engine itself takes all rows or none."""

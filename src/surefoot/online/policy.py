@@ -216,14 +216,14 @@ class OnlinePolicy:
         -------
         A float, or an array with one number per product.
         """
-        z = self._following.decide(self._columns.row(x)[None, :])[0]
+        z = self._following.decide(self._columns.row(x))[0]
         answer = float(z[0]) if self._single else z
         return (answer, self._pending.keep(x, z.tolist())) if tracked else answer
 
     def decide(self, X: Any) -> FloatArray:
         """Return decisions for rows of an array or frame, shape (rows,) or (rows, products)."""
         if is_frame(X) and has_text(X):
-            rows = np.array([self._columns.row(x) for x in records(X)])
+            rows = np.concatenate([self._columns.row(x) for x in records(X)])
         else:
             names, rows = numeric_matrix(X)
             if len(self._columns):
@@ -259,10 +259,12 @@ class OnlinePolicy:
         if x is None:
             x, made = self._pending.find(id)
         outcome = one_outcome(y)
-        self._check_products(len(outcome))
-        columns = self._grown(self._columns.new(x))
-        single = type(y) is float or np.ndim(y) == 0
-        self._take(columns, columns.row(x)[None, :], outcome[None, :], single, made)
+        self._check_products(outcome.shape[1])
+        columns, row = self._columns, self._columns.ordinary_row(x)
+        if row is None:
+            columns = self._grown(columns.new(x))
+            row = columns.row(x)
+        self._take(columns, row, outcome, type(y) is float or np.ndim(y) == 0, made)
         if id is not None:
             self._pending.drop(id)
 
@@ -292,7 +294,7 @@ class OnlinePolicy:
         """Decide and learn a frame with texts, whose columns grow with its rows."""
         outcomes = outcome_rows(y, len(X))
         self._check_products(outcomes.shape[1])
-        contexts, checked = list(records(X)), self._columns
+        contexts, checked = records(X), self._columns
         for x in contexts:  # all are looked at before any is learned
             new = checked.new(x)
             checked = checked.with_new(new) if new else checked
@@ -300,8 +302,7 @@ class OnlinePolicy:
         decided = []
         for x, outcome in zip(contexts, outcomes, strict=True):
             columns = self._grown(self._columns.new(x))
-            row = columns.row(x)[None, :]
-            decided.append(self._take(columns, row, outcome[None, :], np.ndim(y) == 1))
+            decided.append(self._take(columns, columns.row(x), outcome[None, :], np.ndim(y) == 1))
         return self._shaped(np.concatenate(decided))
 
     def _check_products(self, products: int) -> None:
