@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from surefoot.cli.options import FileOptions
 from surefoot.version import __version__
 
 _EPILOG = (
@@ -46,6 +47,7 @@ def make_screen(as_json: bool, *, results: bool = True) -> Any:
     return load_command("screen").Screen(as_json=as_json, results=results)
 
 
-def make_reading(**told: Any) -> Any:
+def make_reading(told: FileOptions) -> Any:
     """Return how a table is to be read."""
-    return importlib.import_module("surefoot.io").Reading(**{**told, "gaps": tuple(told["gaps"] or ())})
+    given = {**vars(told), "gaps": tuple(told.gaps)}
+    return importlib.import_module("surefoot.io").Reading(**given)

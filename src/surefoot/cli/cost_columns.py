@@ -18,7 +18,7 @@ from surefoot.cli.fit import (
     read_for_outcome,
 )
 from surefoot.cli.model_table import ModelTable, needed_columns, save_model
-from surefoot.cli.options import CostColumns, Roles
+from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, show_table
 from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.preparation import PreparedPolicy
@@ -39,7 +39,7 @@ def fit(
     *,
     roles: Roles,
     economics: Economics,
-    columns: CostColumns,
+    columns: dict[str, str],
     radius: str,
     seed: int,
     reading: Reading,
@@ -54,9 +54,9 @@ def fit(
     check_target(out)
     refuse_inputs(out, [data])
     table = read_for_outcome(data, roles, reading, screen)
-    costs = _costs_of(table, columns.given)
+    costs = _costs_of(table, columns)
     X, y = contexts_and_outcomes(table, roles)
-    X = X.drop(list(columns.given.values()), strict=False)
+    X = X.drop(list(columns.values()), strict=False)
     if X.width == 0 or len(table) < FEWEST_ROWS:
         raise InvalidInputError(
             f"{table.name} must have {FEWEST_ROWS} rows and a column beside outcome and costs, got "
@@ -80,18 +80,18 @@ def fit(
     })  # fmt: skip
 
 
-def _numbers(economics: Economics, columns: CostColumns) -> dict[str, float]:
+def _numbers(economics: Economics, columns: dict[str, str]) -> dict[str, float]:
     """Return the cost that all rows share, if one is a number; each is a number or a column."""
     for name in ("price", "cost", "salvage", "goodwill"):
         if getattr(economics, name) is not None:
             raise InvalidInputError(
-                f"--{next(iter(columns.given))}-column must come with --backorder or --holding alone, "
+                f"--{next(iter(columns))}-column must come with --backorder or --holding alone, "
                 f"got --{name}."
             )
     numbers = {}
     for name in COSTS:
         number = getattr(economics, name)
-        if (number is None) == (name not in columns.given):
+        if (number is None) == (name not in columns):
             got = "neither" if number is None else "both"
             raise InvalidInputError(f"Give --{name} or --{name}-column, got {got}.")
         if number is not None:
@@ -101,15 +101,15 @@ def _numbers(economics: Economics, columns: CostColumns) -> dict[str, float]:
     return numbers
 
 
-def _refuse_roles(roles: Roles, columns: CostColumns, report: Path | None) -> None:
-    option = f"--{next(iter(columns.given))}-column"
+def _refuse_roles(roles: Roles, columns: dict[str, str], report: Path | None) -> None:
+    option = f"--{next(iter(columns))}-column"
     if roles.by or report is not None:
         other = "--by" if roles.by else "--report"
         raise InvalidInputError(f"{other} must be left out beside {option}, got both.")
     taken = {roles.outcome: "--outcome", **dict.fromkeys(roles.ignore, "--ignore")}
     if roles.time is not None:
         taken[roles.time] = "--time"
-    for cost, name in columns.given.items():
+    for cost, name in columns.items():
         if name in taken:
             raise InvalidInputError(
                 f"--{cost}-column must name another column than {taken[name]}, got {name!r} for both."
@@ -139,7 +139,7 @@ def _row_costs(policy: PreparedPolicy, costs: dict[str, FloatArray], rows: int) 
 
 def _about(
     policy: PreparedPolicy, table: TableFile, X: pl.DataFrame, y: FloatArray, roles: Roles,
-    columns: CostColumns, costs: dict[str, FloatArray],
+    columns: dict[str, str], costs: dict[str, FloatArray],
 ) -> ModelTable:  # fmt: skip
     paid, shares = _row_costs(policy, costs, len(y)), np.full(len(y), 1.0 / len(y))
     constant = paid.best_constant(y)
@@ -152,13 +152,13 @@ def _about(
         source=Path(table.name).name, rows=len(table), period=(),
         economics=_sentence(paid, columns), constant=constant, cost=cost,
         constant_cost=paid.mean(np.full(len(y), constant), y, shares), effects={},
-        cost_columns=columns.given,
+        cost_columns=columns,
     )  # fmt: skip
 
 
-def _sentence(costs: RowCosts, columns: CostColumns) -> str:
+def _sentence(costs: RowCosts, columns: dict[str, str]) -> str:
     def told(name: str, values: FloatArray) -> str:
-        column = columns.given.get(name)
+        column = columns.get(name)
         return (
             f"{values[0]:g}" if column is None else f"{values.min():g} to {values.max():g} ({column})"
         )

@@ -2,33 +2,40 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+import typer
+
+from surefoot.cli.parsing import amount
 from surefoot.exceptions import InvalidInputError
 
+_MONEY = "What a unit costs: --backorder and --holding, or --price and --cost"
 # From this ratio of costs on, all but one order in a hundred is to be enough (or too small): more often
 # a slip of the pen than a wish.
 DOUBTFUL_RATIO = 100.0
 
 
+def _option(metavar: str, help: str) -> Any:
+    return typer.Option(parser=amount, metavar=metavar, help=help, rich_help_panel=_MONEY)
+
+
+def cost_column(help: str) -> Any:
+    """Return the option that names a column with a cost of each row."""
+    return typer.Option(metavar="COLUMN", help=help, rich_help_panel=_MONEY)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Economics:
-    """Costs as given on the command line: two costs, or prices that they follow from.
+    """Costs as given on the command line: two costs, or prices that they follow from."""
 
-    Attributes
-    ----------
-    backorder, holding
-        Cost per unit short, and per unit left over.
-    price, cost, salvage, goodwill
-        What a unit sells for, what it costs, what one left over brings, and what a customer who went
-        away unserved costs beside the sale.
-    """
-
-    backorder: float | None = None
-    holding: float | None = None
-    price: float | None = None
-    cost: float | None = None
-    salvage: float | None = None
-    goodwill: float | None = None
+    backorder: Annotated[float | None, _option("B", "Cost of a unit short.")] = None
+    holding: Annotated[float | None, _option("H", "Cost of a unit left over.")] = None
+    price: Annotated[float | None, _option("P", "What a unit sells for.")] = None
+    cost: Annotated[float | None, _option("C", "What a unit costs.")] = None
+    salvage: Annotated[float | None, _option("S", "What one left over brings (0).")] = None
+    goodwill: Annotated[
+        float | None, _option("G", "What a lost customer costs beside the sale (0).")
+    ] = None
 
     def costs(self) -> tuple[float, float]:
         """Return (backorder, holding), or say what is missing or cannot be.

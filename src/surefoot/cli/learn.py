@@ -56,7 +56,7 @@ def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics
         lines = _lines(stream, stack)
         follower = Follower(
             session, lines, FORMATS[name](fields), _answers(stream.out, stack),
-            checkpoint=checkpoint, skip=stream.skip,
+            checkpoint=checkpoint, skip=stream.on_error == "skip",
         )  # fmt: skip
         follower.resume()
         if follower.done.line:

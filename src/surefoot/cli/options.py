@@ -1,90 +1,141 @@
-"""Options that belong together, as commands hand them on. Nothing slow is imported here."""
+"""Options of the commands: those that several share, and groups, each handed on as one object.
+
+The fields of a group are options of every command that has a parameter of that kind (``grouped`` of
+``parsing.py``). Nothing slow is imported here.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from surefoot.cli.parsing import amount
+
+Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="CSV, Excel or Parquet; - is standard input.")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="What surefoot fit wrote.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="One policy for each value of a column; may be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="A whole number; results repeat with it.")]
+_IGNORE = typer.Option("--ignore", "--drop", metavar="COLUMN", help="Columns to leave out.")
+Ignore = Annotated[list[str] | None, _IGNORE]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
     """Which columns of a table play a part of their own.
 
-    Attributes
-    ----------
-    outcome
-        What was demanded.
-    time
-        The day of each row, by which rows are put in order; None leaves them as they are.
-    categories
-        Columns of numbers that are names, such as a store's.
-    ignore
-        Columns to leave out.
-    by
-        Columns that name a series; one policy is fitted for each. Empty is one policy for all rows.
+    ``by`` are columns that name a series; one policy is fitted for each. Empty is one for all rows.
     """
 
-    outcome: str
-    time: str | None = None
-    categories: Sequence[str] = ()
-    ignore: Sequence[str] = ()
+    outcome: Annotated[str, typer.Option(metavar="COLUMN", help="What was demanded.")]
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The day, or a number; rows are put in its order."),
+    ] = None
+    categories: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Columns of numbers that are names, such as a store's."),
+    ] = field(default_factory=list)
+    ignore: Annotated[list[str], _IGNORE] = field(default_factory=list)
     by: Sequence[str] = ()
 
 
+def _written(*names: str, metavar: str | None = None, help: str) -> Any:
+    panel = "How the file is written, if it must be told"
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel)
+
+
 @dataclass(frozen=True, kw_only=True)
-class CostColumns:
-    """Columns with the costs of a unit in each row; None where all rows share a number."""
+class FileOptions:
+    """How a table is to be read; see ``Reading`` of ``surefoot.io``."""
 
-    backorder: str | None = None
-    holding: str | None = None
-
-    @property
-    def given(self) -> dict[str, str]:
-        """The columns that were named, by what they cost."""
-        columns = {"backorder": self.backorder, "holding": self.holding}
-        return {cost: name for cost, name in columns.items() if name is not None}
+    encoding: Annotated[str | None, _written(metavar="NAME", help="Such as utf-8 or cp1252.")] = None
+    separator: Annotated[str | None, _written(metavar="S", help="Between cells: a sign, or tab.")] = (
+        None
+    )
+    decimal: Annotated[str | None, _written(metavar="SIGN", help="Before decimals: . or ,")] = None
+    dates: Annotated[
+        str | None,
+        _written(metavar="ORDER", help="day-first, month-first or a format such as %d.%m.%Y."),
+    ] = None
+    sheet: Annotated[str | None, _written(metavar="NAME", help="Sheet of an Excel file.")] = None
+    gaps: Annotated[list[str], _written(metavar="WORD", help="Words that stand for a gap.")] = field(
+        default_factory=list
+    )
+    skip_totals: Annotated[bool, _written("--skip-totals", help="Leave rows of totals out.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
     """How ``compare`` splits rows: into folds, or into windows in order of time; all rows or some."""
 
-    folds: int | None = None
-    repeats: int | None = None
-    window: int | None = None
-    test: int | None = None
-    step: int | None = None
-    all_rows: bool = False
+    folds: Annotated[int | None, typer.Option(metavar="N", help="Parts for cross-validation (5).")] = (
+        None
+    )
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="How often to shuffle anew (3).")] = (
+        None
+    )
+    window: Annotated[
+        int | None, typer.Option(metavar="ROWS", help="Learn from so many rows, in order.")
+    ] = None
+    test: Annotated[
+        int | None, typer.Option(metavar="ROWS", help="Judge on the next so many rows.")
+    ] = None
+    step: Annotated[
+        int | None, typer.Option(metavar="ROWS", help="Then move on by so many (--test).")
+    ] = None
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Sample no rows (else 5,000 a split).")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """What ``learn`` reads and writes.
+    """What ``learn`` reads and writes."""
 
-    Attributes
-    ----------
-    input, format, follow
-        A file or "-", "csv" or "jsonl" (None: by the file's name), and whether to wait for more.
-    out, checkpoint, every
-        Where decisions go, where the state is kept, and after how many lines.
-    skip
-        Whether a bad line is passed over rather than ending the work.
-    """
-
-    input: str
-    format: str | None = None
-    follow: bool = False
-    out: Path | None = None
-    checkpoint: Path | None = None
-    every: int = 100
-    skip: bool = False
+    input: Annotated[str, typer.Argument(metavar="FILE", help="Lines; - is standard input.")] = "-"
+    format: Annotated[
+        str | None, typer.Option(metavar="csv|jsonl", help="csv for FILE.csv, else jsonl.")
+    ] = None
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Keep reading as the file grows, as tail -f does.")
+    ] = False
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write decisions here.")
+    ] = None
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write state and position here; go on from it.")
+    ] = None
+    every: Annotated[int, typer.Option(metavar="N", help="Lines between checkpoints.")] = 100
+    on_error: Annotated[
+        str, typer.Option(metavar="stop|skip", help="A bad line ends the work, or is passed over.")
+    ] = "stop"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
     """What ``learn`` learns: the question, and what to do about drift."""
 
-    model: Path | None = None
-    radius: float | None = None
-    decay: bool = False
-    restart: bool = False
-    window: int | None = None
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Go on from a saved model, cost and radius.")
+    ] = None
+    radius: Annotated[
+        float | None,
+        typer.Option(parser=amount, metavar="R", help="In running standard deviations (0.1)."),
+    ] = None
+    decay: Annotated[
+        bool, typer.Option("--decay", help="Let the radius fall as 1/sqrt(lines learned).")
+    ] = False
+    restart: Annotated[bool, typer.Option("--restart", help="Start afresh when costs have risen.")] = (
+        False
+    )
+    window: Annotated[
+        int | None, typer.Option(metavar="N", help="Look back over about N lines only.")
+    ] = None

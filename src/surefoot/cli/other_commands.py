@@ -7,47 +7,18 @@ from typing import Annotated
 import typer
 
 from surefoot.cli.app import app, load_command, make_screen
-from surefoot.cli.arguments import (
-    AsJson,
-    Backorder,
-    Cost,
-    Goodwill,
-    Holding,
-    Ignore,
-    Price,
-    Salvage,
-)
 from surefoot.cli.economics import Economics
-from surefoot.cli.options import Learning, Stream
-from surefoot.cli.parsing import Command, amount
+from surefoot.cli.options import AsJson, Ignore, Learning, Stream
+from surefoot.cli.parsing import Command, grouped
 
 
 @app.command(cls=Command)
+@grouped
 def learn(
+    *,
     outcome: Annotated[str, typer.Option(metavar="NAME", help="Name of the outcome.")],
-    stream: Annotated[str, typer.Argument(metavar="FILE", help="Lines; - is standard input.")] = "-",
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on from a saved model, cost and radius.")
-    ] = None,
-    backorder: Backorder = None,
-    holding: Holding = None,
-    price: Price = None,
-    cost: Cost = None,
-    salvage: Salvage = None,
-    goodwill: Goodwill = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(parser=amount, metavar="R", help="In running standard deviations (0.1)."),
-    ] = None,
-    decay: Annotated[
-        bool, typer.Option("--decay", help="Let the radius fall as 1/sqrt(lines learned).")
-    ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start afresh when costs have risen.")
-    ] = False,
-    window: Annotated[
-        int | None, typer.Option(metavar="N", help="Look back over about N lines only.")
-    ] = None,
+    learning: Learning,
+    economics: Economics,
     decision_id: Annotated[
         str | None, typer.Option("--id", metavar="NAME", help="Name of what identifies a decision.")
     ] = None,
@@ -55,22 +26,7 @@ def learn(
     text: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Names of contexts that are categories.")
     ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", metavar="csv|jsonl", help="csv for FILE.csv, else jsonl.")
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Keep reading as the file grows, as tail -f does.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write decisions here.")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write state and position here; go on from it.")
-    ] = None,
-    every: Annotated[int, typer.Option(metavar="N", help="Lines between checkpoints.")] = 100,
-    on_error: Annotated[
-        str, typer.Option(metavar="stop|skip", help="A bad line ends the work, or is passed over.")
-    ] = "stop",
+    stream: Stream,
 ) -> None:
     """Learn from a stream of lines while deciding on it.
 
@@ -80,23 +36,12 @@ def learn(
     killed goes on where it was.
     """
     choice = importlib.import_module("surefoot.validation").check_choice
-    choice("--on-error", on_error, ("stop", "skip"))
-    choice("--format", form, (None, "csv", "jsonl"))
+    choice("--on-error", stream.on_error, ("stop", "skip"))
+    choice("--format", stream.format, (None, "csv", "jsonl"))
     fields = importlib.import_module("surefoot.online.messages").Fields(
         outcome, decision_id, tuple(ignore or ()), tuple(text or ())
     )
-    load_command("learn").run(
-        Stream(
-            input=stream, format=form, follow=follow, out=out, checkpoint=checkpoint, every=every,
-            skip=on_error == "skip",
-        ),
-        fields,
-        Learning(model=model, radius=radius, decay=decay, restart=restart, window=window),
-        Economics(
-            backorder=backorder, holding=holding, price=price, cost=cost, salvage=salvage,
-            goodwill=goodwill,
-        ),
-    )  # fmt: skip
+    load_command("learn").run(stream, fields, learning, economics)
 
 
 @app.command(cls=Command)

@@ -1,7 +1,11 @@
 """How the words of a command line become options: none is silently given twice, lists may be lists."""
 
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperOption
@@ -21,6 +25,42 @@ def amount(text: str) -> float:
         point = text.replace(",", ".", 1)
         hint = f": write {point}" if point.replace(".", "", 1).isdigit() else ""
         raise typer.BadParameter(f"must be a number, got {text!r}{hint}.") from error
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take options in groups: a parameter that is a dataclass stands for its fields.
+
+    Fields that are no options keep their defaults.
+    """
+    given = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {
+        one.name: one.annotation for one in given if dataclasses.is_dataclass(one.annotation)
+    }
+
+    @wraps(command)
+    def run(**told: Any) -> None:
+        for name, kind in groups.items():
+            told[name] = kind(**{option.name: told.pop(option.name) for option in _options(kind)})
+        command(**told)
+
+    apart = [list(_options(one.annotation)) if one.name in groups else [one] for one in given]
+    flat = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in apart for one in part]
+    vars(run)["__signature__"] = inspect.Signature(flat)
+    return run
+
+
+def _options(group: Any) -> Iterator[inspect.Parameter]:
+    """Yield the fields of a group that are options, as parameters."""
+    for one in dataclasses.fields(group):
+        if get_origin(one.type) is Annotated:
+            default: Any = one.default
+            if one.default_factory is not dataclasses.MISSING:
+                default = one.default_factory()
+            elif default is dataclasses.MISSING:
+                default = inspect.Parameter.empty
+            yield inspect.Parameter(
+                one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=one.type
+            )
 
 
 class Command(TyperCommand):
