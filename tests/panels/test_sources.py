@@ -76,8 +76,10 @@ def test_workers_read_their_own_files(folder, quick):
     found = sources.source_of(str(folder))
     named = sources.named_columns(found, BY, "sales", "date", None)
     for task in found.tasks(named, 1):
-        assert isinstance(task, sources.PartitionTask)
-        assert all(isinstance(file, str) for _, files in task.partitions for file in files)
+        assert task.func is sources.read_partitions
+        partitions, columns = task.args  # all that a worker is sent
+        assert columns == named
+        assert all(isinstance(file, str) for _, files in partitions for file in files)
 
 
 def test_a_folder_cut_otherwise_is_refused(folder, quick):

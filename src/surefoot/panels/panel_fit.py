@@ -154,7 +154,7 @@ def fit_task(
     """
     fingerprint = settings.fingerprint()
     found: list[SeriesRecord | str] = []
-    for series in task.series(settings.columns):
+    for series in task():
         digest = series_digest(series, fingerprint)
         found.append(digest if digest in done else fit_series(series, settings, digest))
     fresh = [one for one in found if isinstance(one, SeriesRecord)]

@@ -364,4 +364,4 @@ def _model_name(key: Key) -> str:
 
 def evaluate_task(task: Task, settings: FitSettings, window: RollingWindow) -> list[SeriesEvaluation]:
     """Judge the series of a task on windows of their own past."""
-    return [evaluate_series(series, settings, window) for series in task.series(settings.columns)]
+    return [evaluate_series(series, settings, window) for series in task()]

@@ -146,7 +146,7 @@ def _shuffled(key: Key) -> str:
 def collect_task(task: Task, settings: FitSettings) -> list[PooledRows]:
     """Return some rows of each series of a task; series that cannot be read have none."""
     found = []
-    for series in task.series(settings.columns):
+    for series in task():
         try:
             series.table()
             outcomes = series.clean_outcomes()
@@ -202,7 +202,7 @@ def rehearse_task(
     pooled = model_from_bytes(past)
     return [
         costs
-        for series in task.series(settings.columns)
+        for series in task()
         if series.key in chosen and (costs := _rehearsed(series, settings, pooled, error)) is not None
     ]
 

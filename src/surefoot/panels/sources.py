@@ -5,11 +5,10 @@ names of files, which the worker reads itself, so that the driver never holds th
 """
 
 import datetime
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,71 +18,45 @@ from surefoot.io.arrow import load_arrow
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
 from surefoot.validation import check_instance
 
-
-class Task(ABC):
-    """Some series, to be worked on by one worker."""
-
-    @abstractmethod
-    def series(self, named: PanelColumns) -> Iterator[Series]:
-        """Yield the series."""
+# The parts of the key that a folder names, and its files.
+Partition = tuple[tuple[tuple[str, str], ...], list[str]]
+# Some series, to be worked on by one worker: they are there, or are read, when it is called.
+Task = Callable[[], Iterable[Series]]
 
 
-class Source(ABC):
-    """A panel."""
+class Source(NamedTuple):
+    """A panel: its columns, and what cuts it into tasks of about so many series."""
 
     names: tuple[str, ...]
     categories: tuple[str, ...]
     dates: tuple[str, ...]
-
-    @abstractmethod
-    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
-        """Cut the panel into tasks of about so many series."""
+    tasks: Callable[[PanelColumns, int], list[Task]]
 
 
-@dataclass(frozen=True, eq=False)
-class SeriesTask(Task):
-    """Series that are in memory already."""
+def frame_source(data: Any) -> Source:
+    """Return the source that a pandas or polars frame, or a table, is; it is cut by key."""
+    columns, categories = raw_columns(data)
 
-    members: tuple[Series, ...]
+    def tasks(named: PanelColumns, size: int) -> list[Task]:
+        members = list(split_series(columns, named))
+        return [partial(tuple, members[k : k + size]) for k in range(0, len(members), size)]
 
-    def series(self, named: PanelColumns) -> Iterator[Series]:
-        """Yield the series."""
-        del named
-        yield from self.members
-
-
-class FrameSource(Source):
-    """A pandas or polars frame, or a table."""
-
-    def __init__(self, data: Any) -> None:
-        self.columns, self.categories = raw_columns(data)
-        self.names = tuple(self.columns)
-        self.dates = tuple(name for name, values in self.columns.items() if _holds_dates(values))
-
-    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
-        """Cut the frame by key."""
-        members = list(split_series(self.columns, named))
-        return [SeriesTask(tuple(members[k : k + size])) for k in range(0, len(members), size)]
+    dates = tuple(name for name, values in columns.items() if _holds_dates(values))
+    return Source(tuple(columns), categories, dates, tasks)
 
 
-@dataclass(frozen=True)
-class PartitionTask(Task):
-    """Files of some partitions, each with the parts of the key that its folder names."""
-
-    partitions: tuple[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], ...]
-
-    def series(self, named: PanelColumns) -> Iterator[Series]:
-        """Read the files and yield their series."""
-        arrow = load_arrow("pyarrow")
-        for keys, files in self.partitions:
-            known = dict(keys)
-            try:
-                yield from list(split_series(_read_files(files, known, named), named))
-            except (arrow.ArrowException, OSError, SurefootError) as error:
-                # Where the folder does not name the whole key, the file has to.
-                key = tuple(known.get(name, files[0]) for name in named.by)
-                fault = f"The rows cannot be read: {error}"
-                yield Series(key, {}, None, np.zeros(0, dtype=np.int64), fault=fault)
+def read_partitions(partitions: Sequence[Partition], named: PanelColumns) -> Iterator[Series]:
+    """Read the files of some partitions and yield their series."""
+    arrow = load_arrow("pyarrow")
+    for keys, files in partitions:
+        known = dict(keys)
+        try:
+            yield from list(split_series(_read_files(files, known, named), named))
+        except (arrow.ArrowException, OSError, SurefootError) as error:
+            # Where the folder does not name the whole key, the file has to.
+            key = tuple(known.get(name, files[0]) for name in named.by)
+            fault = f"The rows cannot be read: {error}"
+            yield Series(key, {}, None, np.zeros(0, dtype=np.int64), fault=fault)
 
 
 def _read_files(files: Sequence[str], known: dict[str, str], named: PanelColumns) -> Columns:
@@ -97,49 +70,49 @@ def _read_files(files: Sequence[str], known: dict[str, str], named: PanelColumns
     return {**columns, **folders}
 
 
-class ParquetSource(Source):
-    """A folder of Parquet files, in folders named ``column=value`` for (some of) the key columns."""
-
-    def __init__(self, folder: Path) -> None:
-        arrow, dataset = load_arrow("pyarrow"), load_arrow("pyarrow.dataset")
-        try:
-            self.data = dataset.dataset(folder, format="parquet", partitioning="hive")
-        except (arrow.ArrowException, OSError) as error:
-            raise InvalidInputError(
-                f"data must be a folder of Parquet files, got {folder}: {error}."
-            ) from error
-        fragments = list(self.data.get_fragments())
-        if not fragments:
-            raise InvalidInputError(
-                f"data must be a folder of Parquet files, got {folder} without any."
-            )
-        self.files: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for fragment in sorted(fragments, key=lambda one: str(one.path)):
-            keys = dataset.get_partition_keys(fragment.partition_expression)
-            found = tuple((name, str(value)) for name, value in keys.items())
-            self.files.setdefault(found, []).append(str(fragment.path))
-        schema, types = self.data.schema, arrow.types
+def parquet_source(folder: Path) -> Source:
+    """Return a folder of Parquet files, in folders ``column=value`` for (some of) the key columns."""
+    arrow, dataset = load_arrow("pyarrow"), load_arrow("pyarrow.dataset")
+    try:
+        data = dataset.dataset(folder, format="parquet", partitioning="hive")
+    except (arrow.ArrowException, OSError) as error:
+        raise InvalidInputError(
+            f"data must be a folder of Parquet files, got {folder}: {error}."
+        ) from error
+    fragments = list(data.get_fragments())
+    if not fragments:
+        raise InvalidInputError(f"data must be a folder of Parquet files, got {folder} without any.")
+    files: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for fragment in sorted(fragments, key=lambda one: str(one.path)):
+        keys = dataset.get_partition_keys(fragment.partition_expression)
+        found = tuple((name, str(value)) for name, value in keys.items())
+        files.setdefault(found, []).append(str(fragment.path))
+    schema, types = data.schema, arrow.types
+    return Source(
         # The numbers that a pandas frame gives its rows are written along, and say nothing about them.
-        self.names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
-        self.categories = tuple(f.name for f in schema if types.is_dictionary(f.type))
-        self.dates = tuple(
-            f.name for f in schema if types.is_date(f.type) or types.is_timestamp(f.type)
+        tuple(name for name in schema.names if not name.startswith("__index_level_")),
+        tuple(f.name for f in schema if types.is_dictionary(f.type)),
+        tuple(f.name for f in schema if types.is_date(f.type) or types.is_timestamp(f.type)),
+        partial(_partition_tasks, list(files.items())),
+    )
+
+
+def _partition_tasks(partitions: list[Partition], named: PanelColumns, size: int) -> list[Task]:
+    """Give each worker some partitions; all files of a key must lie in one.
+
+    A partition that names a part of the key only holds nobody knows how many series, and is a task.
+    """
+    stray = [name for keys, _ in partitions for name, _ in keys if name not in named.by]
+    if stray:
+        raise InvalidInputError(
+            f"data must be partitioned by columns of by ({', '.join(named.by)}), got {stray[0]!r}: "
+            "a series would be cut in pieces."
         )
-
-    def tasks(self, named: PanelColumns, size: int) -> list[Task]:
-        """Give each worker some partitions; all files of a key must lie in one.
-
-        A partition that names a part of the key only holds nobody knows how many series, and is a task.
-        """
-        stray = [name for keys in self.files for name, _ in keys if name not in named.by]
-        if stray:
-            raise InvalidInputError(
-                f"data must be partitioned by columns of by ({', '.join(named.by)}), got {stray[0]!r}: "
-                "a series would be cut in pieces."
-            )
-        partitions = [(keys, tuple(files)) for keys, files in self.files.items()]
-        size = size if all(len(keys) == len(named.by) for keys in self.files) else 1
-        return [PartitionTask(tuple(partitions[k : k + size])) for k in range(0, len(partitions), size)]
+    size = size if all(len(keys) == len(named.by) for keys, _ in partitions) else 1
+    return [
+        partial(read_partitions, partitions[k : k + size], named)
+        for k in range(0, len(partitions), size)
+    ]
 
 
 def source_of(data: Any) -> Source:
@@ -148,8 +121,8 @@ def source_of(data: Any) -> Source:
         folder = Path(data)
         if not folder.is_dir():
             raise InvalidInputError(f"data must be a frame or a folder of Parquet files, got {data}.")
-        return ParquetSource(folder)
-    return FrameSource(data)
+        return parquet_source(folder)
+    return frame_source(data)
 
 
 def _holds_dates(values: NDArray[Any]) -> bool:
