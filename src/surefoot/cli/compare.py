@@ -21,12 +21,12 @@ from surefoot.comparison import (
 )
 from surefoot.comparison.compare import MOST_ROWS
 from surefoot.comparison.methods import NAMES
-from surefoot.comparison.picture import check_target, require_matplotlib
+from surefoot.comparison.picture import FORMATS, require_matplotlib
 from surefoot.costs import Newsvendor
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import DATE
 from surefoot.io.table_file import Reading, TableFile
-from surefoot.io.writing import replaced
+from surefoot.io.writing import check_target, replaced
 from surefoot.validation import check_integer
 
 # With fewer rows a fold holds one or two of them, and intervals mean nothing.
@@ -49,7 +49,7 @@ def run(
     """Read, compare, print, draw; after Ctrl-C, print what is done and stop."""
     if out is not None:
         require_matplotlib()
-        check_target(out)
+        check_target(out, FORMATS, "A picture")
     check_integer("--seed", seed, at_least=0)
     for name in methods or ():
         if name not in NAMES:

@@ -1,5 +1,6 @@
 """``surefoot explain``: what a model file holds, in words."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,7 @@ def run(model: Path, *, screen: Screen) -> None:
         {
             "model": str(model), "estimator": type(robust).__name__, "status": robust.status_,
             "radius": float(robust.radius_),
-            "certificate": {
-                "upper": certificate.upper, "lower": certificate.lower, "gap": certificate.gap,
-                "kind": certificate.kind, "message": certificate.message,
-            },
+            "certificate": asdict(certificate),
             **({} if about is None else {
                 "outcome": about.outcome, "rows": about.rows, "period": list(about.period),
                 "economics": about.economics, "cost": about.cost,

@@ -3,6 +3,7 @@
 import importlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -297,10 +298,7 @@ def _found(
         "holding": float(policy.model.holding), "radius": float(model.radius_),
         "cost": about.cost, "constant_order": about.constant,
         "constant_cost": about.constant_cost, "status": model.status_,
-        "certificate": {
-            "upper": certificate.upper, "lower": certificate.lower, "gap": certificate.gap,
-            "kind": certificate.kind, "message": certificate.message,
-        },
+        "certificate": asdict(certificate),
         "suspects": [one._asdict() for one in policy.suspects_],
         "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
     }  # fmt: skip

@@ -2,10 +2,13 @@
 
 import importlib
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.exceptions import InvalidTypeError
+from surefoot.io.writing import check_target
 from surefoot.tracing import load_extra
 
 if TYPE_CHECKING:
@@ -20,30 +23,25 @@ def require_matplotlib() -> None:
     load_extra("matplotlib", 'A picture needs matplotlib: run pip install "surefoot[cli]".')
 
 
-def check_target(path: Path) -> Path:
-    """Return a path that a picture can be written to, or say what is wrong with it."""
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidInputError(f"A picture must end in {' or '.join(FORMATS)}, got {path}.")
-    if not path.parent.is_dir():
-        raise InvalidInputError(f"A picture must lie in an existing folder, got {path}.")
-    return path
+def draw_onto(target: Any, method: str, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
+    """Draw onto axes, which have a method of this name, or into a file of so many inches."""
+    if hasattr(target, method):
+        draw(target)
+        return
+    if not isinstance(target, str | Path):
+        raise InvalidTypeError(f"A picture must go to a path or to axes, got {target!r}.")
+    path = check_target(Path(target), FORMATS, "A picture")
+    # A figure of its own, without pyplot: no window, no global state.
+    figure = importlib.import_module("matplotlib.figure").Figure(figsize=size, layout="constrained")
+    draw(figure.subplots())
+    figure.savefig(path, dpi=150)
 
 
 def draw(found: "Comparison", target: Any) -> None:
     """Draw into a file, or onto axes."""
     require_matplotlib()
-    if hasattr(target, "barh"):
-        _draw(found, target)
-        return
-    if not isinstance(target, str | Path):
-        raise InvalidTypeError(f"A picture must go to a path or to axes, got {target!r}.")
-    path = check_target(Path(target))
-    # A figure of its own, without pyplot: no window, no global state.
-    figures = importlib.import_module("matplotlib.figure")
     shown = [row for row in found.rows if not math.isnan(row.cost)]
-    figure = figures.Figure(figsize=(8.2, 1.7 + 0.42 * len(shown)), layout="constrained")
-    _draw(found, figure.subplots())
-    figure.savefig(path, dpi=150)
+    draw_onto(target, "barh", (8.2, 1.7 + 0.42 * len(shown)), partial(_draw, found))
 
 
 def _draw(found: "Comparison", axes: Any) -> None:

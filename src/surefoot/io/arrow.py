@@ -1,9 +1,8 @@
 """pyarrow, which reads and writes Parquet files and which the core does without."""
 
-import importlib
 from typing import Any
 
-from surefoot.exceptions import MissingExtraError
+from surefoot.tracing import load_extra
 
 
 def load_arrow(module: str) -> Any:
@@ -12,9 +11,4 @@ def load_arrow(module: str) -> Any:
     >>> load_arrow("pyarrow.parquet").__name__
     'pyarrow.parquet'
     """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(
-            'Parquet files need pyarrow: run pip install "surefoot[panels]".'
-        ) from error
+    return load_extra(module, 'Parquet files need pyarrow: run pip install "surefoot[panels]".')

@@ -1,7 +1,6 @@
 """Where tables come from: a file or standard input, as text, an Excel sheet or Parquet."""
 
 import datetime
-import importlib
 import io
 import sys
 import zipfile
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_text import Grid, assemble, read_text
+from surefoot.tracing import load_extra
 from surefoot.validation import require_columns
 
 
@@ -92,13 +92,8 @@ def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
 
 def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
     """Return the cells of a sheet as text; Excel knows which are numbers and dates."""
-    try:
-        # Not at the top: it is slow to load, and few files are sheets.
-        openpyxl = importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise MissingExtraError(
-            'Excel files need openpyxl: run pip install "surefoot[cli]".'
-        ) from error
+    # Not at the top: it is slow to load, and few files are sheets.
+    openpyxl = load_extra("openpyxl", 'Excel files need openpyxl: run pip install "surefoot[cli]".')
     try:
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:

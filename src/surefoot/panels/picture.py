@@ -1,14 +1,13 @@
 """The picture of a panel: what policies save against the constant order, over all series."""
 
-import importlib
 import math
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from surefoot.comparison.picture import check_target, require_matplotlib
-from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.comparison.picture import draw_onto, require_matplotlib
+from surefoot.exceptions import InvalidInputError
 
 BETTER, WORSE = "#0060a8", "#c8553d"
 BINS = 40
@@ -23,16 +22,7 @@ def draw_savings(table: Any, target: Any) -> None:
         raise InvalidInputError(
             "A picture needs costs on rows held out, got none: leave the radius to the fit."
         )
-    if hasattr(target, "hist"):
-        _draw(savings, len(table), target)
-        return
-    if not isinstance(target, str | Path):
-        raise InvalidTypeError(f"A picture must go to a path or to axes, got {target!r}.")
-    path = check_target(Path(target))
-    figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure(figsize=(8.2, 4.0), layout="constrained")
-    _draw(savings, len(table), figure.subplots())
-    figure.savefig(path, dpi=150)
+    draw_onto(target, "hist", (8.2, 4.0), partial(_draw, savings, len(table)))
 
 
 def _draw(savings: Any, series: int, axes: Any) -> None:

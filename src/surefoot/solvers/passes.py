@@ -2,39 +2,27 @@
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 from surefoot.certificates.passes import RowPasses
 from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.newton_passes import MOST_PASSES, NewtonPasses
 from surefoot.exceptions import ConvergenceWarning, warn_user
 from surefoot.problem import user_parameters
-from surefoot.solvers.base import Callback, ProductAnswer, Progress, Solution
+from surefoot.solvers.base import ProductAnswer, Progress, Solution
 
 ADVICE = "loosen gap_tol."
 
 
-class PassSolver(Protocol):
-    """What is asked of the solver that found answers on the sample."""
-
-    @property
-    def gap_tol(self) -> float:
-        """Largest certified gap at which to stop."""
-
-    @property
-    def callback(self) -> Callback | None:
-        """Called after every pass."""
-
-
 def finish_by_passes(
-    solver: PassSolver, passes: RowPasses, sampled: Sequence[ProductAnswer], began: float
+    solver: Any, passes: RowPasses, sampled: Sequence[ProductAnswer], began: float
 ) -> Solution:
     """Take answers on a sample to the best policy of all rows, until the gap over all is small enough.
 
     Parameters
     ----------
     solver
-        The one that found the answers.
+        The one that found the answers, with ``gap_tol`` and ``callback``.
     passes, sampled
         The problem around all rows, and the answers for each product on its sample.
     began
