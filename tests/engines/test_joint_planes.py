@@ -5,7 +5,7 @@ import pytest
 
 from surefoot import DASGD, Box, CuttingPlanes, PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, TieredNewsvendor
-from surefoot.engines.joint_planes import JointPlaneRun, small_joint_program
+from surefoot.engines.joint_planes import joint_run, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import joint_form, with_adversaries
@@ -74,7 +74,7 @@ def test_any_ball_and_cost_is_solved_to_a_proof(order, options, cost):
     assert solution.converged
     form = joint_form(problem)
     # No policy that is tried is better than the lower bound says.
-    run = JointPlaneRun(form)
+    run = joint_run(form)
     run.run(np.zeros(3, dtype=np.int64))
     for _ in range(50):
         theta, t = run.policy()
@@ -88,7 +88,7 @@ def test_more_lines_than_a_program_holds_are_added_as_they_are_needed():
     Y = X @ rng.normal(size=(3, 6)) + rng.normal(size=(80, 6))
     ball = WassersteinBall(0.2, adversary="joint")
     problem = Problem(Newsvendor(1.0, 0.3), Linear(), Empirical(X, Y), ball)
-    run = JointPlaneRun(joint_form(problem))
+    run = joint_run(joint_form(problem))
     assert not run.few
     assert len(run.atoms.rows) < 80 * 64
     assert CuttingPlanes().solve(problem).converged
@@ -119,7 +119,7 @@ def test_a_run_begins_where_adversaries_apart_would_leave_it():
     form = joint_form(problem)
     apart = PrimalDual().solve(with_adversaries(problem)).parameters
     value = form.worst_value(*form.from_user_units(apart.theta, apart.intercept))[0]
-    run = JointPlaneRun(form)
+    run = joint_run(form)
     assert run.value <= 1.01 * value
     assert form.worst_value(*run.policy())[0] == pytest.approx(run.value)
     assert run.value < 0.8 * form.worst_value(*form.start()[0])[0]

@@ -8,6 +8,9 @@ in the policy and the multiplier, and nowhere above the row's worst case. So
 bounds the best worst case from below, and meets it once the right atoms are there. Each round solves
 the program near the best policy so far and adds the adversary's answer. The program's multipliers are
 masses of the atoms: a plan of the adversary, from which the certificate proves its lower bound.
+
+Of several products under one adversary there is one line for each choice of a line of every product,
+w_l'(Theta'x' + t - y') + v_l - gamma c, and the rest is the same.
 """
 
 from abc import ABC, abstractmethod
@@ -17,9 +20,10 @@ import numpy as np
 from scipy import optimize
 from scipy.sparse import csr_array, hstack
 
-from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
-from surefoot.ambiguity.moves import line_moves
-from surefoot.ambiguity.worst_case import open_ways, value_and_multipliers
+from surefoot.ambiguity import AffineForm, JointForm, JointPlan, Plan, WassersteinForm
+from surefoot.ambiguity.joint_worst_case import best_moves, line_moves, open_ways, stay
+from surefoot.ambiguity.joint_worst_case import value_and_multipliers as joint_value_and_multipliers
+from surefoot.ambiguity.worst_case import value_and_multipliers
 from surefoot.certificates import relative_gap
 from surefoot.typing import FloatArray, IntArray
 
@@ -35,6 +39,11 @@ KEPT_ROUNDS = 8
 PROVING_ROUNDS, PROVED_SHARE, PROVING_WAY = 60, 0.5, (0.3, 0.03)
 # Programs of up to so many numbers for each round are quicker than any other way to a proof.
 SMALL_PROGRAM = 30_000
+# Of several products, up to so many pairs of a row and a line, each is in the program from the start,
+# and answers are given on every line; beyond, on the best line of each row alone.
+FEW_PAIRS = 400
+# Of mass that goes for ever, so many lines are added in each round: those that gain most.
+MOST_WAYS = 32
 # Moved samples, in NamedTuples of arrays that all have one entry for each.
 AnyAtoms = TypeVar("AnyAtoms", bound=NamedTuple)
 
@@ -180,87 +189,148 @@ class PlaneRun(ABC):
 
 
 class CuttingPlaneRun(PlaneRun):
-    """The run of one product, from the constant order or from a policy."""
+    """The run of one product, or of several under one adversary: policies have a column for each.
 
-    def __init__(self, form: WassersteinForm, policy: tuple[FloatArray, float] | None = None) -> None:
+    Parameters count in what they add to costs, by the rows or by the moves, in any units.
+    """
+
+    def __init__(
+        self, form: WassersteinForm | JointForm, policy: tuple[FloatArray, Any] | None = None
+    ) -> None:
         super().__init__()
-        self.form = form
-        decision, slopes = form.constant_order()
-        self.slopes: FloatArray | Plan = slopes
-        mean = form.weights @ form.contexts
+        self.form, self.alone = form, isinstance(form, WassersteinForm)
+        self.joint = JointForm((form,)) if isinstance(form, WassersteinForm) else form
+        joint, mean = self.joint, form.weights @ form.contexts
         self.centre = mean if form.intercept else np.zeros_like(mean)
-        apart = form.contexts - self.centre
-        # Parameters count in what they add to costs, by the rows or by the moves, in any units.
-        moves = np.where(form.movable, form.radius, 0.0)
-        self.sizes = np.sqrt(form.weights @ apart**2 + moves**2)
-        self.sizes = np.where(self.sizes > 0.0, self.sizes, 1.0)
-        cost = form.mean_cost(decision - form.outcomes) - min(form.pieces.least, 0.0)
-        self.reach = FIRST_REACH * (cost / form.pieces.steepest or 1.0)
-        self.best = np.zeros(len(self.sizes)), decision if form.intercept else 0.0
-        if policy is not None:
-            self.best = policy[0] * self.sizes, float(policy[1] + self.centre @ policy[0])
-        self.value, gammas = value_and_multipliers(form, *self._plain(self.best))
-        self.atoms = self._answers(self._plain(self.best)[0], gammas, still=True)
+        moves = np.where(joint.first.movable, form.radius, 0.0)
+        sizes = np.sqrt(form.weights @ (form.contexts - self.centre) ** 2 + moves**2)
+        self.sizes = np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        costs = np.array([_cost_size(one) for one in joint.products])
+        self.units, self.reach = costs, FIRST_REACH
+        if self.alone:
+            self.units, self.reach = np.ones(1), FIRST_REACH * float(costs[0])
+        start, self.slopes = form.start()
+        self.best = self._inner(start if policy is None else policy)
+        self.present = np.zeros((len(form.weights), len(joint.lines.levels)), dtype=bool)
+        self.few = self.alone or self.present.size <= FEW_PAIRS
+        nothing = np.zeros((0, len(self.sizes))), np.zeros((0, len(self.units)))
+        self.empty = Atoms(
+            np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), *nothing, np.zeros(0),
+            np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+        self.value, answers = self._judged(self._plain(self.best))
+        self.atoms = answers
+        if self.few:
+            still = self._still(np.ones_like(self.present))
+            self.atoms = self._in_order(joined(still, answers))
 
-    def _plain(self, policy: tuple[FloatArray, float]) -> tuple[FloatArray, float]:
-        theta = policy[0] / self.sizes
-        return theta, float(policy[1] - self.centre @ theta)
+    def policy(self) -> tuple[FloatArray, Any]:
+        """Return (theta, intercept) of the best policy so far, as the form has it."""
+        theta, constants = self._plain(self.best)
+        return (theta[:, 0], float(constants[0])) if self.alone else (theta, constants)
 
-    def _answers(self, theta: FloatArray, gammas: tuple[float, ...], *, still: bool = False) -> Atoms:
-        """Return the adversary's moves of every row on every line, at some multipliers."""
-        form, n = self.form, len(self.form.weights)
-        parts = []
-        every, none = np.arange(n), np.zeros(n, dtype=np.int64)
-        for line, slope in enumerate(form.pieces.slopes):
-            lines = np.full(n, line)
-            if still:
-                nothing = np.zeros(n)
-                parts.append(Atoms(every, lines, np.zeros_like(form.contexts), nothing, nothing, none))
-            for gamma in gammas:
-                contexts, outcomes, prices = line_moves(form, theta, slope, gamma)
-                moved = np.isfinite(prices) & (prices > 0.0)
-                atoms = Atoms(every, lines, contexts, outcomes, prices, none)
-                parts.append(picked(atoms, np.flatnonzero(moved)))
-            for context, outcome in open_ways(form, theta, slope):
-                parts.append(
-                    Atoms(
-                        np.array([-1]), np.array([line]), context[None, :], np.array([outcome]),
-                        np.ones(1), np.zeros(1, dtype=np.int64),
-                    )
-                )  # fmt: skip
-        every_row = Atoms(every, none, form.contexts, form.outcomes, form.weights, none)
-        return joined(picked(every_row, none[:0]), *parts)
+    def begin_at(self, policy: tuple[FloatArray, Any]) -> None:
+        """Go on from another policy, if it is better."""
+        value, answers = self._judged(policy)
+        if value < self.value:
+            self.value, self.best = value, self._inner(policy)
+            self.atoms = joined(self.atoms, answers)
+
+    def _inner(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, FloatArray]:
+        theta = policy[0].reshape(len(self.sizes), -1)
+        return theta * self.sizes / self.units, (policy[1] + self.centre @ theta) / self.units
+
+    def _plain(self, policy: tuple[FloatArray, Any]) -> tuple[FloatArray, Any]:
+        theta = policy[0] * self.units / self.sizes
+        return theta, policy[1] * self.units - self.centre @ theta
 
     def _judged(self, policy: tuple[FloatArray, Any]) -> tuple[float, "Atoms"]:
-        value, gammas = value_and_multipliers(self.form, *policy)
-        return value, self._answers(policy[0], gammas)
+        joint = self.joint
+        if self.alone:
+            value, gammas = value_and_multipliers(self.form, policy[0][:, 0], float(policy[1][0]))
+        else:
+            value, gammas = joint_value_and_multipliers(joint, policy)
+        parts = [self._moved(policy, gamma) for gamma in gammas]
+        ways = open_ways(joint, policy[0])
+        if not self.alone:
+            wanted = np.zeros_like(self.present)
+            wanted[np.arange(len(wanted)), stay(joint, policy).line] = True
+            parts.append(self._still(wanted))
+            ways = sorted(ways, key=lambda way: -way.gain)[:MOST_WAYS]
+        if ways:
+            parts.append(
+                Atoms(
+                    np.full(len(ways), -1), np.array([way.line for way in ways]),
+                    np.array([way.contexts for way in ways]), np.array([way.outcomes for way in ways]),
+                    np.ones(len(ways)), np.zeros(len(ways), dtype=np.int64),
+                )
+            )  # fmt: skip
+        return value, self._in_order(joined(self.empty, *parts))
 
-    def _plan(self, masses: FloatArray) -> Plan:
-        atoms = self.atoms
-        return Plan(atoms.rows, atoms.lines, masses, atoms.contexts, atoms.outcomes)
+    def _in_order(self, atoms: Atoms) -> Atoms:
+        """Return atoms in the order in which programs of one product are solved: line by line."""
+        return picked(atoms, np.argsort(atoms.lines, kind="stable")) if self.alone else atoms
 
-    def _program(self) -> tuple[tuple[FloatArray, float], float, FloatArray] | None:
-        """Return the best policy for the atoms within reach, what it would cost, and their masses."""
-        form, atoms = self.form, self.atoms
-        s = len(self.sizes)
-        w = np.array(form.pieces.slopes)[atoms.lines]
-        v = np.array(form.pieces.intercepts)[atoms.lines]
+    def _still(self, wanted: Any) -> Atoms:
+        """Return atoms that stay where they are, of those wanted that are not there yet."""
+        rows, lines = np.nonzero(wanted & ~self.present)
+        self.present[rows, lines] = True
+        contexts = np.zeros((len(rows), len(self.sizes)))
+        outcomes = np.zeros((len(rows), len(self.units)))
+        return Atoms(rows, lines, contexts, outcomes, np.zeros(len(rows)), np.zeros_like(rows))
+
+    def _moved(self, policy: tuple[FloatArray, Any], gamma: float) -> Atoms:
+        """Return the adversary's moves at a multiplier: on every line if there are few, or the best."""
+        n = len(self.form.weights)
+        every, none = np.arange(n), np.zeros(n, dtype=np.int64)
+        if self.few:
+            lines = range(self.present.shape[1])
+            moved = [line_moves(self.joint, policy[0], line, gamma) for line in lines]
+            parts = [Atoms(every, np.full(n, line), *moved[line], none) for line in lines]
+        else:
+            moves = best_moves(self.joint, policy, gamma)
+            parts = [Atoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)]
+        found = joined(self.empty, *parts)
+        return picked(found, np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
+
+    def _plan(self, masses: FloatArray) -> Plan | JointPlan:
+        rows, lines, contexts, outcomes, *_ = self.atoms
+        if self.alone:
+            return Plan(rows, lines, masses, contexts, outcomes[:, 0])
+        return JointPlan(rows, self.joint.lines.picks[lines], masses, contexts, outcomes)
+
+    def _program(self) -> tuple[tuple[FloatArray, FloatArray], float, FloatArray] | None:
+        joint, atoms = self.joint, self.atoms
+        (s, d), m = self.best[0].shape, len(atoms.rows)
+        # Solvers of programs know numbers of the size of one: costs of several products count in those
+        # of the best policy.
+        unit = 1.0 if self.alone else self.value - min(joint.least, 0.0) or 1.0
+        w, levels = joint.lines.slopes[atoms.lines] / unit, joint.lines.levels / unit
         gone = atoms.rows < 0
-        at = np.where(gone[:, None], 0.0, form.contexts[atoms.rows] - self.centre) + atoms.contexts
-        y = np.where(gone, 0.0, form.outcomes[atoms.rows]) + atoms.outcomes
-        unit = form.budget or 1.0
-        # Columns: theta, t, gamma times budget, s. Prices are shares of the budget.
+        at = np.where(gone[:, None], 0.0, joint.contexts[atoms.rows] - self.centre) + atoms.contexts
+        y = np.where(gone[:, None], 0.0, joint.outcomes[atoms.rows]) + atoms.outcomes
+        # Columns: theta (products side by side), t, gamma times budget, s. Prices are shares of it.
+        products = np.einsum("mj,ms->msj", w * self.units, at) / self.sizes
+        constants = np.where(gone[:, None], 0.0, w * self.units)
         dense = np.column_stack(
-            [w[:, None] * at / self.sizes, np.where(gone, 0.0, w), -atoms.prices / unit]
+            [products.reshape(m, s * d), constants, -atoms.prices / (joint.budget or 1.0)]
         )
-        right = w * y - np.where(gone, 0.0, v)
-        centre = np.append(self.best[0], self.best[1])
-        reach = np.append(np.full(s, self.reach), self.reach if form.intercept else 0.0)
-        found = plane_program(dense, right, atoms.rows, form.weights, centre, reach)
+        right = (w * y).sum(axis=1) - np.where(gone, 0.0, levels[atoms.lines])
+        centre = np.concatenate([self.best[0].ravel(), self.best[1]])
+        reach = np.full(len(centre), self.reach)
+        reach[s * d :] *= joint.intercept
+        found = plane_program(dense, right, atoms.rows, joint.weights, centre, reach)
         if found is None:
             return None
-        at, value, masses = found
-        return (at[:s], float(at[s])), value, np.where(gone, masses * atoms.prices, masses)
+        policy, value, masses = found
+        masses = np.where(gone, masses * atoms.prices, masses)
+        return (policy[: s * d].reshape(s, d), policy[s * d :]), unit * value, masses
+
+
+def _cost_size(form: WassersteinForm) -> float:
+    """Return the size of a product's residuals at its best constant decision."""
+    cost = form.mean_cost(form.constant_order()[0] - form.outcomes) - min(form.pieces.least, 0.0)
+    return cost / form.pieces.steepest or 1.0
 
 
 class ProvingRun(CuttingPlaneRun):
@@ -278,10 +348,7 @@ class ProvingRun(CuttingPlaneRun):
         self.slopes = self._plan(masses)
         self.atoms = self._kept(masses)
         for share in PROVING_WAY:
-            tried = (
-                self.best[0] + share * (policy[0] - self.best[0]),
-                self.best[1] + share * (policy[1] - self.best[1]),
-            )
+            tried = tuple(a + share * (b - a) for a, b in zip(self.best, policy, strict=True))
             self.atoms = joined(self.atoms, self._judged(self._plain(tried))[1])
         return True
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary, JointForm, JointPlan
 from surefoot.certificates import Certificate, bounded, certify, relative_gap
-from surefoot.engines.joint_planes import JointPlaneRun, small_joint_program
+from surefoot.engines.joint_planes import joint_run, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, joint_form
@@ -73,7 +73,7 @@ def joint_certificate(
 
 def _proof(form: JointForm, target: float) -> JointPlan | None:
     """Return the plan that proves the largest lower bound found."""
-    run, lower, best = JointPlaneRun(form), form.least, None
+    run, lower, best = joint_run(form), form.least, None
     for _ in range(PROOF_ROUNDS):
         if relative_gap(run.value, lower, form.gap_floor) <= target:
             break

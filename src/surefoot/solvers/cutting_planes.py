@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
-from surefoot.engines.cutting_planes import CuttingPlaneRun, PlaneRun, why_no_cuts
-from surefoot.engines.joint_planes import JointPlaneRun
+from surefoot.engines.cutting_planes import CuttingPlaneRun, why_no_cuts
+from surefoot.engines.joint_planes import joint_run
 from surefoot.io import register
 from surefoot.problem import Problem, affine_forms, joint_form, one_adversary, why_not_joint
 from surefoot.solvers.base import (
@@ -83,7 +83,7 @@ class CuttingPlanes(AffineSolver):
         del seed
         self.refuse_unless_fit(problem)
         if one_adversary(problem):
-            products = [self._solved(JointPlaneRun(joint_form(problem)))]
+            products = [self._solved(joint_run(joint_form(problem)))]
         else:
             products = [self.solve_form(form) for form in affine_forms(problem)]
         return assemble(self, products, gap_tol=self.gap_tol)
@@ -93,7 +93,7 @@ class CuttingPlanes(AffineSolver):
         assert isinstance(form, WassersteinForm)  # or it was refused
         return self._solved(CuttingPlaneRun(form))
 
-    def _solved(self, run: PlaneRun) -> ProductAnswer:
+    def _solved(self, run: CuttingPlaneRun) -> ProductAnswer:
         return run_until(run, self._rounds(), gap_tol=self.gap_tol, callback=self.callback)
 
     def roughly(self, rows: int) -> Solver:
