@@ -108,20 +108,10 @@ class DeterministicRun:
 
     def run(self, draws: IntArray) -> None:
         """Take one iteration per entry of ``draws``, then restart from the average."""
-        form, at = self.form, self.at
-        weights, up, down = form.weights, form.pieces.up, form.pieces.down
-        primal = 0.95 * self.balance / self.size * at.metric
-        dual = 0.95 / (self.balance * self.size)
         theta, slopes = self.theta, self.slopes
         theta_sum, slope_sum = np.zeros_like(theta), np.zeros_like(slopes)
         for _ in draws:
-            constant, shift = self._constant_and_shift(theta, slopes)
-            gradient = at.rows.T @ (weights * slopes)
-            stepped = self._shrink(theta - primal * gradient, primal, form.radius * constant)
-            ahead = 2.0 * stepped - theta
-            residuals = at.rows @ ahead - form.outcomes - shift
-            slopes = np.clip(slopes + dual * residuals, -down, up)
-            theta = stepped
+            theta, slopes = self._iterated(theta, slopes)
             theta_sum += theta
             slope_sum += slopes
         self.steps += len(draws)
@@ -130,6 +120,18 @@ class DeterministicRun:
             theta, slopes = average
         self._rebalance(theta - self.theta, slopes - self.slopes)
         self.theta, self.slopes = theta, slopes
+
+    def _step_sizes(self) -> tuple[FloatArray, float]:
+        return 0.95 * self.balance / self.size * self.at.metric, 0.95 / (self.balance * self.size)
+
+    def _iterated(self, theta: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return where an iteration leads."""
+        form, at, (primal, dual) = self.form, self.at, self._step_sizes()
+        constant, shift = self._constant_and_shift(theta, slopes)
+        gradient = at.rows.T @ (form.weights * slopes)
+        stepped = self._shrink(theta - primal * gradient, primal, form.radius * constant)
+        residuals = at.rows @ (2.0 * stepped - theta) - form.outcomes - shift
+        return stepped, np.clip(slopes + dual * residuals, -form.pieces.down, form.pieces.up)
 
     def policy(self) -> tuple[FloatArray, float]:
         """Return (theta, intercept) where the run stands."""
@@ -178,17 +180,10 @@ class DeterministicRun:
 
     def _residual(self, theta: FloatArray, slopes: FloatArray) -> float:
         """How far one more iteration would move: the restart criterion."""
-        form, at = self.form, self.at
-        primal = 0.95 * self.balance / self.size * at.metric
-        dual = 0.95 / (self.balance * self.size)
-        constant, shift = self._constant_and_shift(theta, slopes)
-        stepped = self._shrink(
-            theta - primal * (at.rows.T @ (form.weights * slopes)), primal,
-            form.radius * constant,
-        )  # fmt: skip
-        residuals = at.rows @ (2.0 * stepped - theta) - form.outcomes - shift
-        moved = np.clip(slopes + dual * residuals, -form.pieces.down, form.pieces.up) - slopes
-        return float(((stepped - theta) ** 2 / primal).sum() + form.weights @ moved**2 / dual)
+        stepped, moved = self._iterated(theta, slopes)
+        primal, dual = self._step_sizes()
+        away = self.form.weights @ (moved - slopes) ** 2 / dual
+        return float(((stepped - theta) ** 2 / primal).sum() + away)
 
     def _rebalance(self, moved: FloatArray, slopes_moved: FloatArray) -> None:
         primal = math.sqrt(float(moved**2 @ (1.0 / self.at.metric)))
