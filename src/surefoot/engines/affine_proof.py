@@ -6,13 +6,14 @@ quicker method runs beside it, and only what it proves is used: its policy is ne
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from surefoot.ambiguity import AffineForm, Plan, WassersteinForm
+from surefoot.ambiguity import AffineForm, JointForm, WassersteinForm
 from surefoot.certificates import Certificate, certify, relative_gap
 from surefoot.costs import Pieces
-from surefoot.engines.cutting_planes import CuttingPlaneRun, small_program
+from surefoot.engines.cutting_planes import FEW_PAIRS, CuttingPlaneRun, small_program
 from surefoot.engines.primal_dual import PrimalDualRun
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, affine_forms, form_policies
@@ -23,6 +24,12 @@ from surefoot.typing import FloatArray, IntArray
 FIRST_PASSES, FIRST_STEPS = 2, 2_000
 # Most rounds behind the bound of a policy that was found without one.
 MOST_ROUNDS = 200
+# Several products under one adversary begin where adversaries of their own leave them after so many
+# passes over the rows.
+PASSES_APART = 200
+# Their programs of up to so many numbers for each round are quicker than any other way to a proof. In a
+# box every line is moved by itself for each multiplier that is tried: quick for so many lines.
+SMALL_PROGRAM, FEW_LINES = 60_000, 32
 
 
 def why_no_dual(form: AffineForm) -> str | None:
@@ -50,9 +57,37 @@ def draw_rows(weights: FloatArray, rng: np.random.Generator, count: int) -> IntA
     return rng.choice(n, size=count, p=weights)
 
 
-def provable(form: AffineForm) -> bool:
+def small_joint_program(form: JointForm) -> bool:
+    """Whether several products under one adversary have a program that is quickly solved."""
+    (rows, columns), lines = form.contexts.shape, len(form.lines.levels)
+    if form.boxed and lines > FEW_LINES:
+        return False
+    pairs = rows * lines if rows * lines <= FEW_PAIRS else rows
+    return bool(pairs * columns * len(form.products) <= SMALL_PROGRAM)
+
+
+def provable(form: AffineForm | JointForm) -> bool:
     """Whether some run proves a bound on a form quickly."""
+    if isinstance(form, JointForm):
+        return small_joint_program(form)
     return why_no_dual(form) is None or small_program(form)
+
+
+def joint_run(form: JointForm) -> CuttingPlaneRun:
+    """Return a run that begins where each product would be under an adversary of its own, if better."""
+    run = CuttingPlaneRun(form)
+    if all(why_no_dual(one) is None for one in form.products):
+        found = [_policy_apart(one) for one in form.products]
+        run.begin_at((np.column_stack([theta for theta, _ in found]), np.array([t for _, t in found])))
+    return run
+
+
+def _policy_apart(form: WassersteinForm) -> tuple[FloatArray, float]:
+    """Return roughly the best policy of one product under an adversary of its own."""
+    run = PrimalDualRun.start(form)
+    count = max(PASSES_APART * len(form.outcomes), FIRST_STEPS)
+    run.run(draw_rows(form.weights, rng_for(0, "apart"), count))
+    return run.policy()
 
 
 @dataclass
@@ -67,24 +102,29 @@ class Proof:
         The smallest worst case that the run has seen: no lower bound is above it.
     """
 
-    form: WassersteinForm
+    form: WassersteinForm | JointForm
     least: float = math.inf
     rng: np.random.Generator = field(default_factory=lambda: rng_for(0, "proof"))
 
     def __post_init__(self) -> None:
         """Begin at the constant order."""
-        dual = why_no_dual(self.form) is None
-        self._run = PrimalDualRun.start(self.form) if dual else CuttingPlaneRun(self.form)
+        self._run: PrimalDualRun | CuttingPlaneRun
+        if isinstance(self.form, JointForm):
+            self._run = joint_run(self.form)
+        elif why_no_dual(self.form) is None:
+            self._run = PrimalDualRun.start(self.form)
+        else:
+            self._run = CuttingPlaneRun(self.form)
         self.least = self.form.worst_value(*self.form.start()[0])[0]
 
     def gap(self, lower: float) -> float:
         """How much a lower bound can still rise, at most."""
         return relative_gap(self.least, lower, self.form.gap_floor)
 
-    def go_on(self) -> FloatArray | Plan:
+    def go_on(self) -> Any:
         """Take a round; return the slopes, or the plan, that a bound can be computed from."""
         if isinstance(self._run, PrimalDualRun):
-            count = max(FIRST_PASSES * len(self.form.outcomes), FIRST_STEPS)
+            count = max(FIRST_PASSES * len(self.form.weights), FIRST_STEPS)
             self._run.run(draw_rows(self.form.weights, self.rng, count))
         else:
             self._run.run(np.zeros(1, dtype=np.int64))
@@ -98,19 +138,19 @@ def affine_certificate(problem: Problem, parameters: LinearParameters, target: f
     ``target`` is how closely the best policy is bounded.
     """
     forms = affine_forms(problem)
-    slopes = [_proving_slopes(form, target) for form in forms]
+    slopes = [best_proof(form, target) for form in forms]
     return certify(forms, form_policies(forms, parameters), slopes)
 
 
-def _proving_slopes(form: AffineForm, target: float) -> FloatArray | Plan:
+def best_proof(form: AffineForm | JointForm, target: float, rounds: int = MOST_ROUNDS) -> Any:
     """Return the slopes or the plan with the largest lower bound found."""
-    best: FloatArray | Plan = form.start()[1]
+    best = form.start()[1]
     lower = form.lower_bound(best)
     if not provable(form):
         return best
-    assert isinstance(form, WassersteinForm)  # or it were not
+    assert isinstance(form, WassersteinForm | JointForm)  # or it were not
     proof = Proof(form)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(rounds):
         if proof.gap(lower) <= target:
             break
         slopes = proof.go_on()

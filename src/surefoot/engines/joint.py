@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from surefoot.ambiguity import Adversary, JointForm, JointPlan
-from surefoot.certificates import Certificate, bounded, certify, relative_gap
-from surefoot.engines.joint_planes import joint_run, small_joint_program
+from surefoot.ambiguity import Adversary
+from surefoot.certificates import Certificate, bounded, certify
+from surefoot.engines.affine_proof import best_proof, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, joint_form
@@ -65,20 +65,7 @@ def joint_certificate(
     form = joint_form(problem)
     policy = form.from_user_units(parameters.theta, parameters.intercept)
     if target is not None and small_joint_program(form):
-        return certify([form], [policy], [_proof(form, target)])
+        return certify([form], [policy], [best_proof(form, target, PROOF_ROUNDS)])
     upper = (form.worst_value(*policy)[0] + form.unavoidable) * form.value_unit
     at_most = "at most " if form.limited else ""
     return bounded(upper, least, least, f"The worst-case expected cost is {at_most}{upper:.6g}")
-
-
-def _proof(form: JointForm, target: float) -> JointPlan | None:
-    """Return the plan that proves the largest lower bound found."""
-    run, lower, best = joint_run(form), form.least, None
-    for _ in range(PROOF_ROUNDS):
-        if relative_gap(run.value, lower, form.gap_floor) <= target:
-            break
-        run.run(np.zeros(1, dtype=np.int64))
-        bound = form.lower_bound(run.slopes)
-        if bound > lower:
-            lower, best = bound, run.slopes
-    return best

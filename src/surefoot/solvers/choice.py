@@ -1,8 +1,8 @@
 """Which solver runs where the user names none."""
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
+from surefoot.engines.affine_proof import small_joint_program
 from surefoot.engines.cutting_planes import small_program
-from surefoot.engines.joint_planes import small_joint_program
 from surefoot.nominals import RowBatches
 from surefoot.problem import Problem, affine_forms, joint_form, why_not_joint
 from surefoot.solvers.base import Solver

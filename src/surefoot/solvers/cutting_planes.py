@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from surefoot.ambiguity import AffineForm, WassersteinForm
+from surefoot.engines.affine_proof import joint_run
 from surefoot.engines.cutting_planes import CuttingPlaneRun, why_no_cuts
-from surefoot.engines.joint_planes import joint_run
 from surefoot.io import register
 from surefoot.problem import Problem, affine_forms, joint_form, one_adversary, why_not_joint
 from surefoot.solvers.base import (

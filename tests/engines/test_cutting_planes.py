@@ -5,7 +5,7 @@ import pytest
 
 from surefoot import DASGD, Box, CuttingPlanes, PrimalDual, Problem, WassersteinBall
 from surefoot.costs import Newsvendor, TieredNewsvendor
-from surefoot.engines.joint_planes import joint_run, small_joint_program
+from surefoot.engines.affine_proof import joint_run, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import joint_form, with_adversaries
