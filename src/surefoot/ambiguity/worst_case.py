@@ -156,12 +156,18 @@ def search_multiplier(at: Callable[[float], Tangent], budget: float, top: float,
 
 def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:
     """Return the smallest multiplier of order 1 at which nothing is gained by going for ever."""
-    gains = [
-        abs(slope * (float(way @ theta) - shift))
-        for slope in form.pieces.slopes
-        for way, shift in open_ways(form, theta, slope)
-    ]
-    return max(gains, default=0.0)
+    if form.order == 2 or form.radius == 0.0:
+        return 0.0
+    most = 0.0
+    for slope in form.pieces.slopes:
+        way = np.where(open_columns(form, slope * theta), slope * theta, 0.0)
+        norm = float(np.linalg.norm(way))
+        if norm > 0.0:
+            most = max(most, abs(slope * float(way / norm @ theta)))
+        bounds = form.outcome_lower if slope > 0 else form.outcome_upper
+        if form.pull > 0.0 and np.isinf(bounds).all():
+            most = max(most, abs(slope) * form.pull)
+    return most
 
 
 class Part(NamedTuple):
@@ -282,24 +288,6 @@ def value_and_multipliers(
         return value, (gamma,) if form.order == 2 else ()
     found = _search_multiplier(form, theta, intercept)
     return found.value, (found.low, found.high)
-
-
-def open_ways(form: TransportForm, theta: FloatArray, slope: float) -> list[tuple[FloatArray, float]]:
-    """Return the ways by which mass on a line of order 1 gains for ever: contexts, outcomes.
-
-    Each is what a unit of transport moves.
-    """
-    if form.order == 2 or form.radius == 0.0:
-        return []
-    ways = []
-    way = np.where(open_columns(form, slope * theta), slope * theta, 0.0)
-    norm = float(np.linalg.norm(way))
-    if norm > 0.0:
-        ways.append((way / norm, 0.0))
-    bounds = form.outcome_lower if slope > 0 else form.outcome_upper
-    if form.pull > 0.0 and np.isinf(bounds).all():
-        ways.append((np.zeros_like(theta), -float(np.sign(slope)) * form.pull))
-    return ways
 
 
 def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray, float]:
