@@ -375,7 +375,7 @@ def fit(*arguments, **options):
     time.sleep(100)
 
 PreparedPolicy.fit = fit
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 

@@ -169,6 +169,56 @@ def last_line(code, folder):
     return done.stdout.splitlines()[-1]
 
 
+PRESSED = """
+import os, signal, sys
+from surefoot.cli.main import main
+
+class Panic(BaseException):
+    pass
+
+class PressCtrlC:
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                {press}
+            except KeyboardInterrupt as error:
+                raise {raised}
+
+sys.meta_path.insert(0, PressCtrlC)
+sys.argv = ["surefoot", "datasets"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "surefoot.cli.bundled"])
+@pytest.mark.parametrize(
+    ("press", "raised"),
+    [
+        ("eval('signal.raise_signal(signal.SIGINT)')", "error"),
+        ("signal.raise_signal(signal.SIGINT)", "ImportError('cannot load') from error"),
+        ("signal.raise_signal(signal.SIGINT)", "Panic from error"),
+    ],
+)
+def test_ctrl_c_while_packages_load_is_an_interruption_whatever_they_make_of_it(module, raised, press):
+    code = PRESSED.format(module=module, raised=raised, press=press)
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "surefoot: interrupted.\n")
+
+
+def test_a_command_that_was_told_to_ignore_ctrl_c_goes_on_ignoring_it():
+    code = (
+        "import signal, sys; from surefoot.cli.main import main\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "sys.argv = ['surefoot', '--version']\n"
+        "main(); print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    )
+    assert last_line(code, None) == "True"
+
+
 def test_ordinary_orders_load_no_part_of_scikit_learn_that_they_do_not_use(tmp_path):
     code = (
         "import sys; from surefoot.cli.main import main\n"

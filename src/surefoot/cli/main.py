@@ -3,12 +3,14 @@
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
-from types import ModuleType
+from types import FrameType, ModuleType, TracebackType
+from typing import Self
 
 from surefoot.exceptions import SurefootError, WritingError
 
@@ -46,30 +48,70 @@ def _is_loading(package: str) -> bool:
     return package in sys.modules and "__all__" not in vars(sys.modules[package])
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, by a name of its own.
+
+    Where ``eval`` met a plain KeyboardInterrupt, Python ends the process by a signal and not our code.
+    """
+
+
+class CtrlC:
+    """Makes an interruption of whatever ends a typed command after Ctrl-C.
+
+    Packages that are being loaded turn the interruption into errors of their own.
+    """
+
+    def __init__(self) -> None:
+        self._pressed = False
+
+    def listen(self) -> None:
+        """Take Ctrl-C over from Python; a command that runs behind others may be deaf to it."""
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._pressed = True
+        raise Interrupted
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pressed and error is not None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is tidied up: once more ends it at once
+            raise Interrupted from error
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one line on standard error.
 
     0: done. 1: something failed that is not the user's doing. 2: a mistake in the command or in the
     data; nothing was written. 130: interrupted.
     """
+    ctrl_c = CtrlC()
     if arguments is None:
+        ctrl_c.listen()
         gc.set_threshold(COLLECT_AFTER)
         sys.meta_path.insert(0, LazyFinder)
     args = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        typer = importlib.import_module("typer")
-        for commands in ("table_commands", "other_commands"):  # as help lists them
-            importlib.import_module(f"surefoot.cli.{commands}")
-        app = importlib.import_module("surefoot.cli.app").app
+        with ctrl_c:
+            typer = importlib.import_module("typer")
+            for commands in ("table_commands", "other_commands"):  # as help lists them
+                importlib.import_module(f"surefoot.cli.{commands}")
+            command = typer.main.get_command(importlib.import_module("surefoot.cli.app").app)
     except ImportError as error:
         _complain(f'The command line needs {error.name}: run pip install "surefoot[cli]".')
         return MISTAKE
-    command = typer.main.get_command(app)
+    except KeyboardInterrupt:
+        return _interrupted()
     if "_SUREFOOT_COMPLETE" in os.environ:  # the shell asks for words, not for work
         command.main(args, prog_name="surefoot")
     try:
         # What was typed goes along: a report says how to repeat it.
-        with command.make_context("surefoot", args, obj=("surefoot", *args)) as context:
+        with ctrl_c, command.make_context("surefoot", args, obj=("surefoot", *args)) as context:
             command.invoke(context)
     except typer.Exit as ended:
         return int(ended.exit_code)
@@ -85,8 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(f'This needs {error.name}: run pip install "surefoot[cli]".')
         return MISTAKE
     except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted.")
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         forget_output()
         return FAILED
@@ -98,12 +139,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     # Not narrower: whatever is left is a defect of ours, and a planner should not meet a traceback.
     except Exception as error:
-        if os.environ.get(_TRACEBACK):
-            traceback.print_exc()
-        kind, message = type(error).__name__, " ".join(str(error).split())
-        _complain(f"Something failed that should not: {kind}: {message} (set {_TRACEBACK}=1 for more).")
-        return FAILED
+        return _failed(error)
     return DONE
+
+
+def _failed(error: Exception) -> int:
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exc()
+    kind, message = type(error).__name__, " ".join(str(error).split())
+    _complain(f"Something failed that should not: {kind}: {message} (set {_TRACEBACK}=1 for more).")
+    return FAILED
+
+
+def _interrupted() -> int:
+    _complain("interrupted.")
+    return INTERRUPTED
 
 
 def _no_room(error: SurefootError) -> bool:
