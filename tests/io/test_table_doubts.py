@@ -2,8 +2,11 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
+from surefoot.exceptions import InvalidInputError
 from surefoot.io import FileColumn, read_file
+from surefoot.io.table_columns import OUTCOME
 from surefoot.io.table_doubts import doubts
 
 
@@ -90,3 +93,17 @@ def test_a_table_on_its_side_is_pointed_at(tmp_path):
     assert doubts(read_file(path, ignore=["2024-01-01"]), "2024-01-03") == [said]
     path.write_text("item,2024-01-01,2024-01-02\nsoup,3,4\nfish,5,2\n")
     assert doubts(read_file(path), "2024-01-02") == []
+
+
+def test_a_table_on_its_side_is_refused_where_its_outcome_is_a_row(tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_text("item,first,second,third\nprice,3,4,6\nsold,5,2,9\n")
+    wanted = [FileColumn("sold", OUTCOME, "the outcome")]
+    said = "must have the column 'sold', got it as the name of line 3: a row is to be a day"
+    with pytest.raises(InvalidInputError, match=said):
+        read_file(path, known=wanted)
+    path.write_text("item,first,second\nsold,3,4\nsold,5,2\n")  # a word of many rows names none
+    with pytest.raises(InvalidInputError, match="got item, first, second"):
+        read_file(path, known=wanted)
+    path.write_text("item,sold\nsold,3\nbought,5\nlent,2\n")  # a column by that name is enough
+    assert read_file(path, known=wanted).outcomes("sold").tolist() == [3.0, 5.0, 2.0]

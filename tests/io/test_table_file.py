@@ -157,7 +157,7 @@ def test_a_running_number_without_a_name_is_left_out(write):
         (" \n\n", "must have a header and rows, got an empty file"),
         ("<html>\n", "got '<html>': a web page or JSON"),
         ('a,b\n1,"2\n', r"line 2: must be a line of cells"),
-        (b"a,b\n\0\1,2\n", "got bytes that are no text"),
+        (b"a,b\n\0\1,2\n", "got bytes that are no text, unless --encoding says which"),
         (b"\xd0\xcf\x11\xe0rest", "an old Excel file"),
         (b"%PDF-1.7", "a PDF"),
         (b"PKnothing", "another kind of zip file"),
@@ -307,6 +307,10 @@ def test_excel_is_read_like_text(tmp_path):
     assert "Sheet 'Sales' was read (others: Notes)." in table.notes
     with pytest.raises(InvalidInputError, match="Did you mean 'Notes'"):
         read_file(path, Reading(sheet="notes"))
+    with pytest.raises(
+        InvalidInputError, match="sales.xlsx, sheet Sales must have the column 'nothing'"
+    ):
+        read_file(path, known=[FileColumn("nothing", "number")])
 
 
 def test_parquet_keeps_its_types(tmp_path):

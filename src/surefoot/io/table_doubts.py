@@ -8,7 +8,7 @@ import polars as pl
 
 from surefoot.io.table_columns import CATEGORY, DATE, IGNORED, NUMBER
 from surefoot.io.table_dates import FORMS
-from surefoot.io.table_file import TableFile
+from surefoot.io.table_file import SIDEWAYS, TableFile
 from surefoot.typing import FloatArray
 
 # A value so many times as large as nearly all others may lack its decimal sign.
@@ -37,10 +37,7 @@ def days_across(table: TableFile) -> list[str]:
     days = [name for name in names if any(re.search(form.pattern, name) for form in FORMS)]
     if len(days) < MANY_DAYS:
         return []
-    return [
-        f"{len(days)} columns are named by days ({days[0]!r}): a row is to be a day, and a column what "
-        "is known of it. Turn the table on its side."
-    ]
+    return [f"{len(days)} columns are named by days ({days[0]!r}): {SIDEWAYS}"]
 
 
 def counted_rows(table: TableFile, apart: set[str | None]) -> list[str]:

@@ -31,6 +31,8 @@ _TOTALS = (
     r"(?i)^(?:grand |sub)?(?:totals?|sums?|summe|gesamt(?:summe)?|zwischensumme|insgesamt|suma|somme|"
     r"totale|averages?|avg\.?|mean|mittelwert|durchschnitt|ø|moyenne)\s*:?$"
 )
+# What to do with a table of which the columns are days.
+SIDEWAYS = "a row is to be a day, and a column what is known of it. Turn the table on its side."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,11 +211,24 @@ def read_file(
     grid, typed, name = read_grid(
         source, encoding=told.encoding, separator=told.separator, sheet=told.sheet
     )
-    names = grid.cells.columns
-    require_columns(name, names, [*(column.name for column in known), *ignore])
+    wanted = [*(column.name for column in known), *ignore]
+    _refuse_sideways(grid, wanted, name)
+    require_columns(name, grid.cells.columns, wanted)
     grid, typed = _without_totals(grid, typed, told, name)
     table = _understood(grid, typed, told, name, list(known), set(ignore), only)
     return _without_sums(table, told)
+
+
+def _refuse_sideways(grid: Grid, wanted: Sequence[str], name: str) -> None:
+    """Refuse a table in which a row is named as a column should be."""
+    first = grid.cells.to_series(0)
+    for column in wanted:
+        rows = (first == column).arg_true()
+        if column not in grid.cells.columns and len(rows) == 1:
+            raise InvalidInputError(
+                f"{name} must have the column {column!r}, got it as the name of {grid.unit} "
+                f"{grid.lines[rows[0]]}: {SIDEWAYS}"
+            )
 
 
 def _understood(

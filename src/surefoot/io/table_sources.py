@@ -25,7 +25,8 @@ def read_grid(
     if data.startswith(b"PAR1"):
         return *_parquet(data, name), name
     if data.startswith(b"PK"):
-        return _sheet(data, sheet, name), {}, name
+        grid, name = _sheet(data, sheet, name)
+        return grid, {}, name
     _refuse_foreign(data, name)
     return read_text(data, encoding, separator, name), {}, name
 
@@ -90,8 +91,8 @@ def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
     return Grid(pl.DataFrame(text), np.arange(1, len(frame) + 1), (), unit="row"), typed
 
 
-def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
-    """Return the cells of a sheet as text; Excel knows which are numbers and dates."""
+def _sheet(data: bytes, sheet: str | None, name: str) -> tuple[Grid, str]:
+    """Return the cells of a sheet as text, and its name; Excel knows which are numbers and dates."""
     # Not at the top: it is slow to load, and few files are sheets.
     openpyxl = load_extra("openpyxl", 'Excel files need openpyxl: run pip install "surefoot[cli]".')
     try:
@@ -105,10 +106,11 @@ def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
     chosen = book[sheet] if sheet is not None else book.worksheets[0]
     rows = enumerate(chosen.iter_rows(values_only=True), start=1)
     records = ((row, [_cell_text(cell) for cell in cells]) for row, cells in rows)
-    grid = assemble(records, f"{name}, sheet {chosen.title}", "row")
     others = [title for title in book.sheetnames if title != chosen.title]
+    named = f"{name}, sheet {chosen.title}" if others else name
+    grid = assemble(records, named, "row")
     said = f"Sheet {chosen.title!r} was read" + (f" (others: {', '.join(others)})." if others else ".")
-    return Grid(grid.cells, grid.lines, (said, *grid.notes), unit="row")
+    return Grid(grid.cells, grid.lines, (said, *grid.notes), unit="row"), named
 
 
 def _cell_text(cell: Any) -> str:

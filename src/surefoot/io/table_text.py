@@ -78,7 +78,8 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
             return data.decode(marked, errors="replace"), f"The text is {name_of}."
     if b"\0" in data:
         raise InvalidInputError(
-            f"{name} must be a table (CSV, Excel .xlsx or Parquet), got bytes that are no text."
+            f"{name} must be a table (CSV, Excel .xlsx or Parquet), got bytes that are no text, unless "
+            "--encoding says which (utf-16-le, utf-16-be)."
         )
     try:
         return data.decode("utf-8"), ""
