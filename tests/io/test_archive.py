@@ -232,7 +232,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path, place):
     with pytest.raises(ModelFileError, match=f"The model file cannot be written to {target}: "):
         write_archive(target, HEADER, ARRAYS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-    assert not list(tmp_path.parent.glob("*.part"))
+    assert not list(tmp_path.parent.glob(f".{tmp_path.stem}.*"))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

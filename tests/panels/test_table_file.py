@@ -111,6 +111,16 @@ def test_other_files_are_refused(path, tmp_path):
         PolicyTable.load(other)
 
 
+def test_ctrl_c_while_a_table_is_written_leaves_nothing(table, tmp_path, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        table.save(tmp_path / "policies.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_place_that_cannot_be_written_is_named(table, tmp_path):
     with pytest.raises(ModelFileError, match="The table cannot be written to"):
         table.save(tmp_path / "no" / "such" / "place.parquet")

@@ -9,7 +9,6 @@ are, in their order. Whole numbers have as few bytes as they need; nothing else 
 which took longer than all the rest. Files of version 2 have a member for each array, some deflated.
 """
 
-import contextlib
 import hashlib
 import io
 import json
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from surefoot.exceptions import ModelFileError
+from surefoot.io.writing import whole
 from surefoot.version import __version__
 
 FORMAT = "surefoot-model"
@@ -62,17 +62,12 @@ LEVEL = 1
 def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write header and arrays; the file appears whole or not at all."""
     path = Path(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
+        with whole(path) as temporary, temporary.open("wb") as file:
             _write(file, header, arrays)
-        temporary.replace(path)
     except OSError as error:
         reason = error.strerror or error  # the whole text names a file that is no more
         raise ModelFileError(f"The model file cannot be written to {path}: {reason}.") from error
-    finally:  # whatever ended it, Ctrl-C too, nothing half-written stays
-        with contextlib.suppress(OSError):  # there may be no such place at all
-            temporary.unlink(missing_ok=True)
 
 
 def archive_bytes(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,8 @@ def check_target(path: Path, suffixes: tuple[str, ...] = (), option: str = "--ou
     """Return a path that can be written to; refuse others before any work is done."""
     if path.is_dir():
         raise InvalidInputError(f"{option} must be a file, got the folder {str(path)!r}.")
+    if _is_device(path):
+        raise InvalidInputError(f"{option} must be a file, got the device {str(path)!r}.")
     if not path.parent.is_dir():
         raise InvalidInputError(f"{option} must lie in an existing folder, got {path}.")
     if suffixes and path.suffix.lower() not in suffixes:
@@ -38,12 +41,29 @@ def refuse_inputs(path: Path, inputs: Sequence[str | Path], option: str = "--out
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path``; it takes the place of ``path`` if all goes well."""
+def whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path``; it takes the place of ``path`` if all goes well.
+
+    Whatever ends it, Ctrl-C too, nothing half-written stays. A device is refused: a file would take its
+    place for everybody.
+    """
+    if _is_device(path):
+        raise OSError(errno.EINVAL, "a device instead of a file")
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary
         temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # there may be no such place at all
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a temporary name as ``whole`` does, and say what is wrong with ``path``."""
+    try:
+        with whole(path) as temporary:
+            yield temporary
     except OSError as error:
         if is_no_room(error):
             told = f"{path} cannot be written: {error.strerror}. It is as before."
@@ -51,5 +71,7 @@ def replaced(path: Path) -> Iterator[Path]:
         raise InvalidInputError(
             f"{path} must be a file that can be written, got {error.strerror or error}."
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

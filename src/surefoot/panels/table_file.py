@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from surefoot.exceptions import ModelFileError
 from surefoot.io.arrow import load_arrow
+from surefoot.io.writing import whole
 from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
     BORROWED,
@@ -52,15 +52,12 @@ def write_table_file(
         + [("warnings", texts), ("model", arrow.large_binary())],
         metadata=notes,
     )
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with parquet.ParquetWriter(temporary, schema) as writer:
+        with whole(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
             for group in _groups(records):
                 rows = [{**plain_record(record), "model": record.model} for record in group]
                 writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
-        temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         reason = error.strerror or error  # the whole text names a file that is no more
         raise ModelFileError(f"The table cannot be written to {path}: {reason}.") from error
 
