@@ -135,7 +135,15 @@ def show_outputs(app: Sphinx, page: nodes.document) -> None:
             block["classes"] += ["printed"] if is_table(block.astext()) else ["printed", "sentences"]
 
 
+def let_pictures_scroll(app: Sphinx, page: nodes.document) -> None:
+    """Treat pictures of the gallery as those of other pages: narrow screens scroll them."""
+    pictures = [node for node in page.findall() if type(node).__name__ == "imgsgnode"]
+    for picture in pictures:
+        picture.replace_self(nodes.container("", picture.deepcopy(), classes=["drawn"]))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Run pages as they are read."""
     app.connect("doctree-read", show_outputs)
+    app.connect("doctree-read", let_pictures_scroll)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
