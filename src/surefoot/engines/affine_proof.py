@@ -35,7 +35,7 @@ SMALL_PROGRAM, FEW_LINES = 60_000, 32
 def why_no_dual(form: AffineForm) -> str | None:
     """Return why the primal-dual method cannot treat a form, or None."""
     if not isinstance(form, WassersteinForm):
-        return f"it needs a Wasserstein ball, got {type(form).__name__}"
+        return "it needs a WassersteinBall, got another ambiguity set"
     if form.boxed:
         return "it needs a free support"
     return why_no_dual_lines(form.pieces)

@@ -51,7 +51,7 @@ AnyAtoms = TypeVar("AnyAtoms", bound=NamedTuple)
 def why_no_cuts(form: AffineForm) -> str | None:
     """Return why a form has no such program, or None."""
     if not isinstance(form, WassersteinForm):
-        return f"it needs a Wasserstein ball, got {type(form).__name__}"
+        return "it needs a WassersteinBall, got another ambiguity set"
     return "it needs an unsmoothed cost: set smoothing=0" if form.pieces.smoothing > 0.0 else None
 
 
