@@ -32,7 +32,10 @@ class Simplex(DecisionSet):
 
     def map_into(self, decisions: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
         """Return the softmax of each row."""
-        powers = xp.exp(decisions - decisions.max(axis=-1, keepdims=True))
+        # Picked out, not ``max``: JAX divides the derivative of that by how many entries are equal to
+        # it, which is none where a compiler rounds the two sides of the comparison differently.
+        largest = xp.take_along_axis(decisions, decisions.argmax(axis=-1, keepdims=True), axis=-1)
+        powers = xp.exp(decisions - largest)
         shares: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
         return shares
 
