@@ -61,6 +61,22 @@ def local_cluster(backend):
             ray.shutdown()
 
 
+@contextmanager
+def at_most(seconds, waiting_for):
+    """Fail with a message after so long: Dask waits for ever when no worker comes back."""
+
+    def give_up(number, frame):
+        raise TimeoutError(f"Nothing came for {seconds} s: {waiting_for}.")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def worker_is_killed(task, *arguments, mark):
     """Kill the worker that comes first in the middle of its task, as the system does without memory."""
     try:
@@ -86,7 +102,7 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(
     monkeypatch.setattr(panel_fit, "fit_series", not_here)
     monkeypatch.setattr(sources, "_read_files", not_here)
     told = []
-    with local_cluster(backend):
+    with local_cluster(backend), at_most(240, f"the workers of {backend}, of which one was killed"):
         table = fit_many(
             folder, BY, "sales", model=quick, time="date", task_size=1, progress=told.append
         )
