@@ -34,8 +34,10 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 demo: $(VENV)/.demo
 	$(BIN)/surefoot demo
 
+# Bytecode is written even where the shell says otherwise: each of the dozens of processes that tests start would
+# compile the package anew, which takes a second.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
