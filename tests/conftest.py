@@ -28,7 +28,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Every push tries a few examples of each law; ``make attack`` tries many.
 PROFILE = os.environ.get("SUREFOOT_LAWS", "push")
 # Tests compile long and compute little: without its fusion emitters, LLVM's optimisations and threads of its
-# own XLA compiles their programs in a third of the time. ``make attack`` compiles them as users do. A flag that
+# own XLA gets their tests through in two thirds of the time. ``make attack`` compiles them as users do. A flag that
 # XLA does not know ends the process: only versions that have these are given them.
 QUICKLY_COMPILED = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
