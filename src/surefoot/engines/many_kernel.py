@@ -21,6 +21,7 @@ from surefoot.engines.bound_kernels import (
 )
 from surefoot.engines.canonical import DAMPING_SHARE, RANK_SHARE
 from surefoot.engines.compiling import kernel
+from surefoot.engines.eigen_kernel import symmetric_eigenvectors
 from surefoot.engines.form_kernels import plain_form
 from surefoot.engines.primal_dual import FIRST_BALANCE, FIRST_SHARE, SAFETY, SMALLEST_PARAMETER
 from surefoot.engines.primal_dual_kernel import primal_dual_steps
@@ -65,7 +66,7 @@ def _principal_axes(columns, weights):
     for i in range(side):
         for k in range(i):
             gram[k, i] = gram[i, k]
-    moments, vectors = np.linalg.eigh(gram)
+    moments, vectors = symmetric_eigenvectors(gram)
     first = 0
     while first < side and moments[first] <= RANK_SHARE * max(moments[side - 1], 0.0):
         first += 1
@@ -75,10 +76,10 @@ def _principal_axes(columns, weights):
         axis = axes[k - first]
         if tall:
             for j in range(s):
-                axis[j] = vectors[j, k]
+                axis[j] = vectors[k, j]
         else:
             for i in range(n):
-                share = math.sqrt(weights[i] / moments[k]) * vectors[i, k]
+                share = math.sqrt(weights[i] / moments[k]) * vectors[k, i]
                 for j in range(s):
                     axis[j] += share * columns[i, j]
     return axes, kept
