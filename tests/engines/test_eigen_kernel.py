@@ -13,7 +13,9 @@ def gram(side, rows, seed=0):
 
 
 CASES = {
-    **{f"side {side}": gram(side, side + 5) for side in (1, 2, 3, 4, 7, 20, SMALL_SIDE, SMALL_SIDE + 1)},
+    **{
+        f"side {side}": gram(side, side + 5) for side in (1, 2, 3, 4, 7, 20, SMALL_SIDE, SMALL_SIDE + 1)
+    },
     "fewer rows than columns": gram(12, 5),
     "all alike": np.eye(6),
     "nothing": np.zeros((5, 5)),
@@ -33,6 +35,4 @@ def test_values_and_vectors_are_those_of_the_matrix(case):
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), rtol=0, atol=4 * rounding)
     assert (np.diff(values) >= 0.0).all()
     np.testing.assert_allclose(vectors @ vectors.T, np.eye(len(matrix)), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(
-        vectors @ matrix, values[:, None] * vectors, rtol=0, atol=10 * rounding
-    )
+    np.testing.assert_allclose(vectors @ matrix, values[:, None] * vectors, rtol=0, atol=10 * rounding)

@@ -2,21 +2,26 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
 from surefoot import PrimalDual, Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
+from surefoot.engines import lockstep
+from surefoot.engines.bound_kernels import PlainForm
 from surefoot.engines.choice import worst_values
 from surefoot.engines.lockstep import _programs, solve_in_lockstep
-from surefoot.engines.lockstep_kernels import operator_norm
-from surefoot.engines.problem_batch import plain_lines
+from surefoot.engines.lockstep_steps import Forms, _canonical, operator_norm
+from surefoot.engines.many_kernel import canonical_rows
+from surefoot.engines.problem_batch import plain_problems
 from surefoot.exceptions import UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.random import rng_for
 from surefoot.solvers import DASGD
+from surefoot.solvers.solutions import Batch
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -34,28 +39,36 @@ def problems(order=2, intercept=True, outcome_cost=math.inf, rows=(30, 40, 24), 
     return made
 
 
+def solved(given):
+    """The answers of one program after the other, None where a problem was left over."""
+    plain, found = plain_problems(given, 0.01, 10**8), [None] * len(given)
+    for members, replies in solve_in_lockstep(plain, 10**8):
+        batch = Batch.solved(PrimalDual(), plain.places[members], replies)
+        for place, row in zip(batch.places, batch.rows, strict=True):
+            found[place] = batch.solution(int(row))
+    return found
+
+
 @pytest.mark.parametrize(("order", "outcome_cost"), [(1, math.inf), (2, math.inf), (2, 4.0)])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_each_gets_to_its_certified_gap(order, outcome_cost, intercept):
     given = problems(order, intercept, outcome_cost)
-    lines = plain_lines(given)
-    found = solve_in_lockstep(given, lines, gap_tol=0.01, max_steps=10**8)
+    found = solved(given)
     assert sum(reply is not None for reply in found) >= 0.9 * len(given)
     for problem, reply in zip(given, found, strict=True):
         if reply is None:
             continue
         alone = PrimalDual(gap_tol=1e-4).solve(problem).certificate
-        assert reply.lower <= alone.upper * (1 + 1e-9)
-        assert alone.lower * (1 - 1e-9) <= reply.upper <= 1.01 * alone.upper
+        assert reply.certificate.lower <= alone.upper * (1 + 1e-9)
+        assert alone.lower * (1 - 1e-9) <= reply.certificate.upper <= 1.01 * alone.upper
 
 
 def test_parameters_are_those_of_the_stated_worst_case():
     given = problems()
-    found = solve_in_lockstep(given, plain_lines(given), gap_tol=0.01, max_steps=10**8)
-    for problem, reply in zip(given, found, strict=True):
+    for problem, reply in zip(given, solved(given), strict=True):
         if reply is not None:
             (worst,), _ = worst_values(problem, reply.parameters, np.array([problem.radius]))
-            assert worst == pytest.approx(reply.upper, rel=1e-9)
+            assert worst == pytest.approx(reply.certificate.upper, rel=1e-9)
 
 
 def test_solve_many_answers_all_of_them_to_the_same_gap():
@@ -74,7 +87,7 @@ def test_only_who_asks_for_one_program_gets_it(monkeypatch, engine, together):
     asked = []
     monkeypatch.setattr(
         "surefoot.solvers.many.solve_in_lockstep",
-        lambda given, *_, **__: asked.append(given) or [None] * len(given),
+        lambda *given: asked.append(given) or [],
     )
     answers = solve_many(problems(), engine=engine)
     assert bool(asked) is together
@@ -101,12 +114,22 @@ def test_other_solvers_are_refused():
         solve_many(problems(), DASGD(), engine="batch")
 
 
-def test_programs_hold_problems_of_one_kind():
+def test_programs_hold_problems_of_one_kind(monkeypatch):
+    monkeypatch.setattr(lockstep, "MOST_PROBLEMS", 4)
     given = problems(2) + problems(1) + problems(2, intercept=False)
-    programs = _programs(given)
-    assert sorted(k for members in programs for k in members) == list(range(len(given)))
-    for members in programs:
+    programs = _programs(plain_problems(given, 0.01, 10**6).requests)
+    assert sorted(k for members, _ in programs for k in members) == list(range(len(given)))
+    for members, size in programs:
         assert len({(given[k].ball.order, given[k].policy.intercept) for k in members}) == 1
+        assert len(members) <= size <= 4
+
+
+def test_programs_that_are_not_full_give_the_same_answers(monkeypatch):
+    given = problems()[::3] * 3
+    whole = solve_many(given, engine="batch")
+    monkeypatch.setattr(lockstep, "MOST_PROBLEMS", 10)  # two programs of nine and nine, filled up to
+    parts = solve_many(given[:-1], engine="batch")
+    np.testing.assert_allclose(parts.theta, whole.theta[:-1], rtol=1e-9)
 
 
 def test_the_norm_is_exact_for_orthogonal_columns_and_a_bound_with_a_last_one_across():
@@ -119,7 +142,37 @@ def test_the_norm_is_exact_for_orthogonal_columns_and_a_bound_with_a_last_one_ac
         used = metric[: columns.shape[1]]
         return np.linalg.norm(np.sqrt(weights)[:, None] * columns * np.sqrt(used), 2)
 
-    assert operator_norm(turned, weights, metric[:4]) == pytest.approx(true_norm(turned))
+    def norm(columns):
+        with jax.enable_x64(True):
+            (found,) = operator_norm(columns[None], weights[None], metric[None, : columns.shape[1]])
+        return float(found)
+
+    assert norm(turned) == pytest.approx(true_norm(turned))
     across = np.column_stack([turned, rows.sum(axis=1)])
-    bound = operator_norm(across, weights, metric)
-    assert true_norm(across) <= bound * (1 + 1e-12) <= 1.5 * true_norm(across)
+    assert true_norm(across) <= norm(across) * (1 + 1e-12) <= 1.5 * true_norm(across)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "far"), [(30, 5, 0.0), (30, 5, 20.0), (6, 9, 0.0), (6, 9, 20.0)]
+)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_problems_start_where_the_compiled_loop_starts(rows, columns, far, intercept):
+    rng = rng_for(rows, "axes", str(far))
+    contexts, weights = rng.standard_normal((rows, columns)) + far, rng.dirichlet(np.ones(rows))
+    slopes = rng.uniform(-1.0, 0.2, rows)
+    form = PlainForm(
+        contexts, rng.standard_normal(rows), weights, np.abs(contexts).max(axis=0), slopes, 0.3, 0.01,
+        intercept, 0.2, 1.0, 0.1, 2, 0.0,
+    )  # fmt: skip
+    turned, axes, mean, metric = canonical_rows(form)
+    with jax.enable_x64(True):
+        given, _ = _canonical(
+            Forms(*(np.asarray(part)[None] for part in (
+                contexts, form.outcomes, weights, slopes, 0.3, 1.0, 0.2, 1.0, 0.1, 0.0
+            ))), intercept=intercept,
+        )  # fmt: skip
+    found, own, steps = (np.asarray(part)[0] for part in (given.rows, given.axes, given.metric))
+    # Axes may point the other way; what the steps see of them may not differ.
+    np.testing.assert_allclose((found * steps) @ found.T, (turned * metric) @ turned.T, atol=1e-9)
+    np.testing.assert_allclose(own.T @ own, axes.T @ axes, atol=1e-9)
+    np.testing.assert_allclose(given.mean[0], mean, atol=1e-12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from surefoot import Box, PrimalDual, Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.datasets import synthetic
-from surefoot.engines.problem_batch import CHUNK, plain_lines
+from surefoot.engines.problem_batch import CHUNK, LEAST_CHUNK, _chunks, plain_problems
 from surefoot.exceptions import ConvergenceWarning
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
@@ -111,7 +111,7 @@ def test_more_problems_than_a_thread_takes_at_a_time(together):
 
 
 def test_other_tolerances_and_looks(together):
-    plain = [k for k, pieces in enumerate(plain_lines(PROBLEMS)) if pieces is not None]
+    plain = plain_problems(PROBLEMS, 0.01, 10**6).places.tolist()
     tight = solve_many(
         [PROBLEMS[k] for k in plain], PrimalDual(gap_tol=1e-3), seeds=[SEEDS[k] for k in plain]
     )
@@ -202,11 +202,25 @@ def test_rows_that_do_not_lie_side_by_side_are_copied():
     np.testing.assert_array_equal(apart.parameters.theta, beside.parameters.theta)
 
 
-def test_lines_are_none_where_the_loop_cannot_go():
+def test_chunks_hold_each_problem_once_and_get_smaller():
+    for count in (0, 1, CHUNK, 1000):
+        chunks = _chunks(count)
+        assert [k for some in chunks for k in range(count)[some]] == list(range(count))
+        sizes = [some.stop - some.start for some in chunks]
+        assert sizes == sorted(sizes, reverse=True)
+        assert all(size <= CHUNK for size in sizes)
+    assert len(chunks) > 1
+    assert sizes[-1] <= LEAST_CHUNK
+
+
+def test_problems_are_left_out_where_the_loop_cannot_go():
     problem = PROBLEMS[1]
-    (plain,) = plain_lines([problem])
-    assert (plain.up, plain.down) == (problem.cost.holding, problem.cost.backorder)
     smooth = replace(problem, cost=Newsvendor(1.0, 0.2, 0.1))
     wide = replace(problem, ball=replace(problem.ball, scale=(1.0,) * 99))
     lingers = replace(problem, ball=replace(problem.ball, order=1, outcome_cost=1.0))
-    assert plain_lines([smooth, wide, lingers]) == [None, None, None]
+    plain = plain_problems([smooth, problem, wide, lingers, problem], 0.01, 10**6)
+    assert plain.places.tolist() == [1, 4]
+    cost = problem.cost
+    assert plain.requests[["up", "down"]].tolist() == [(cost.holding, cost.backorder)] * 2
+    assert plain.requests["first"].tolist() == [0, len(problem.nominal.outcomes)]
+    assert plain.some([1]).requests["first"].tolist() == [0]

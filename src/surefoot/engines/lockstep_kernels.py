@@ -1,131 +1,117 @@
 """Problems that step together: made ready before, and judged after, by the certificate's formulas.
 
-The processor prepares and proves, a GPU only steps: what it returns is trusted no further than both
-bounds reach.
+The processor brings rows into their units and proves, a GPU only steps: what it returns is trusted no
+further than both bounds reach.
 """
-
-import math
 
 import numpy as np
 
 from surefoot.engines.bound_kernels import (
+    PlainForm,
     line_cost,
     lower_bound,
     relative_gap,
-    weighted_sum,
     worst_value,
 )
 from surefoot.engines.compiling import kernel
 from surefoot.engines.form_kernels import plain_form
-from surefoot.engines.many_kernel import canonical_rows, policy_of
-from surefoot.engines.primal_dual import FIRST_BALANCE, FIRST_SHARE
 
-# What the steps of a problem need to know; rows and columns beyond its own have weight zero.
+# The form of a problem beside its arrays, its units, and the cost of the constant order.
 NUMBERS = np.dtype(
-    [("plain", "?"), ("count", "i8"), ("up", "f8"), ("down", "f8"), ("radius", "f8"), ("pull", "f8"),
-     ("norm", "f8"), ("balance", "f8")]
+    [("plain", "?"), ("count", "i8"), ("decision", "f8"), ("floor", "f8"), ("up", "f8"),
+     ("down", "f8"), ("radius", "f8"), ("pull", "f8"), ("common", "f8"), ("unit", "f8"), ("cost", "f8")]
 )  # fmt: skip
 
-# Columns whose product is a smaller share of the largest second moment are orthogonal.
-CROSSING = 1e-9
-
 
 @kernel()
-def operator_norm(rows, weights, metric):
-    """Return a bound of the norm of u -> sum_i w_i u_i x_i in the metric.
-
-    All columns but the last are orthogonal to each other, and the last one to them if it is constant
-    (the others are centred then): the largest second moment is exact. If not, the last one's is added.
-    """
-    size = len(metric)
-    moments, crossing = np.zeros(size), 0.0
-    for i in range(len(weights)):
-        for j in range(size):
-            moments[j] += weights[i] * metric[j] * rows[i, j] ** 2
-    for j in range(size - 1):
-        product = 0.0
-        for i in range(len(weights)):
-            product += weights[i] * rows[i, j] * rows[i, size - 1]
-        crossing = max(crossing, abs(product) * math.sqrt(metric[j] * metric[size - 1]))
-    largest = moments.max()
-    return math.sqrt(largest + (moments[size - 1] if crossing > CROSSING * largest else 0.0))
-
-
-@kernel()
-def prepare_packed(
-    requests, contexts, outcomes, masses, scales, rows, targets, weights, metric, axes, mean, theta,
-    slopes, numbers,
-):  # fmt: skip
-    """Fill in what problems start from: canonical rows, step metric, constant order and its slopes."""
+def form_packed(
+    requests, contexts, outcomes, masses, scales, rows, targets, weights, slopes, units, sizes, numbers
+):
+    """Fill in the forms of problems; rows and columns beyond their own are zero."""
     for k in range(len(requests)):
         request = requests[k]
-        n, s, first, column = request.rows, request.columns, request.first, request.first_column
-        X = contexts[request.first_context : request.first_context + n * s].reshape(n, s)
-        plain, form, _, _ = plain_form(
-            request, X, outcomes[first : first + n], masses[first : first + n],
-            scales[column : column + s].copy(),
+        n, s = request.rows, request.columns
+        first, column = (
+            request.first - requests[0].first,
+            request.first_column - requests[0].first_column,
+        )
+        start = request.first_context - requests[0].first_context
+        scale = scales[column : column + s]
+        plain, form, common, unit = plain_form(
+            request, contexts[start : start + n * s].reshape(n, s), outcomes[first : first + n],
+            masses[first : first + n], scale,
         )  # fmt: skip
         numbers[k].plain = plain
-        if not plain:
-            continue
-        found, own_axes, own_mean, own_metric = canonical_rows(form)
-        count, size = len(form.weights), len(own_metric)
+        count = len(form.weights) if plain else 0
+        begun, cost = form.decision if form.intercept else 0.0, 0.0
         # Number by number: with slices, Numba spends seconds on the text of an error about shapes.
         for i in range(count):
-            targets[k, i], weights[k, i] = form.outcomes[i], form.weights[i]
-            for j in range(size):
-                rows[k, i, j] = found[i, j]
-        for j in range(size):
-            metric[k, j] = own_metric[j]
-        for j in range(s):
-            mean[k, j] = own_mean[j]
-            for i in range(len(own_axes)):
-                axes[k, i, j] = own_axes[i, j]
-        begun, cost = form.decision if form.intercept else 0.0, 0.0
-        for i in range(count):
-            slopes[k, i] = form.slopes[i] if form.intercept else 0.0
+            targets[k, i], weights[k, i], slopes[k, i] = (
+                form.outcomes[i],
+                form.weights[i],
+                form.slopes[i],
+            )
             cost += form.weights[i] * line_cost(begun - form.outcomes[i], form.up, form.down)
-        balance = FIRST_BALANCE * max(cost, 1e-300) / (form.up + form.down)
-        norm = operator_norm(found, form.weights, own_metric)
-        gradient = weighted_sum(found, form.weights * slopes[k, :count])
-        for j in range(len(own_axes)):
-            theta[k, j] = -FIRST_SHARE * balance / norm * own_metric[j] * gradient[j]
-        if form.intercept:
-            theta[k, len(own_axes)] = form.decision
-        numbers[k].count, numbers[k].norm, numbers[k].balance = len(own_axes), norm, balance
-        numbers[k].up, numbers[k].down = form.up, form.down
+            for j in range(s):
+                rows[k, i, j] = form.contexts[i, j]
+        for i in range(rows.shape[1]):
+            if i >= count:
+                targets[k, i], weights[k, i], slopes[k, i] = 0.0, 0.0, 0.0
+            for j in range(s if i < count else 0, rows.shape[2]):
+                rows[k, i, j] = 0.0
+        for j in range(s):
+            units[k, j], sizes[k, j] = scale[j], form.sizes[j]
+        numbers[k].count, numbers[k].decision, numbers[k].cost = count, form.decision, cost
+        numbers[k].floor, numbers[k].up, numbers[k].down = form.floor, form.up, form.down
         numbers[k].radius, numbers[k].pull = form.radius, form.pull
+        numbers[k].common, numbers[k].unit = common, unit
+
+
+@kernel()
+def _form(request, rows, targets, weights, slopes, sizes, numbers):
+    """Return the form that was filled in, its rows side by side again."""
+    n, s = numbers.count, request.columns
+    contexts, own_sizes = np.empty((n, s)), np.empty(s)
+    outcomes, own_weights, own_slopes = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        outcomes[i], own_weights[i], own_slopes[i] = targets[i], weights[i], slopes[i]
+        for j in range(s):
+            contexts[i, j] = rows[i, j]
+    for j in range(s):
+        own_sizes[j] = sizes[j]
+    return PlainForm(
+        contexts, outcomes, own_weights, own_sizes, own_slopes, numbers.decision, numbers.floor,
+        request.intercept, numbers.up, numbers.down, numbers.radius, request.order, numbers.pull,
+    )  # fmt: skip
 
 
 @kernel()
 def judge_packed(
-    requests, contexts, outcomes, masses, scales, thetas, steps, axes, mean, theta, slopes, numbers,
-    replies, looked,
+    requests, steps, policies, constants, tried, rows, targets, weights, slopes, units, sizes, numbers,
+    thetas, replies, looked,
 ):  # fmt: skip
     """Keep the best policy and the best lower bound of each problem that is not solved yet."""
     for k in range(len(requests)):
-        request, reply = requests[k], replies[k]
-        if reply.solved or not numbers[k].plain:
+        request, reply, number = requests[k], replies[k], numbers[k]
+        if reply.solved or not number.plain:
             continue
-        n, s, first, column = request.rows, request.columns, request.first, request.first_column
-        X = contexts[request.first_context : request.first_context + n * s].reshape(n, s)
-        scale = scales[column : column + s].copy()
-        _, form, common, unit = plain_form(
-            request, X, outcomes[first : first + n], masses[first : first + n], scale
-        )
-        rows, value_unit = len(form.weights), request.cost_unit * unit
-        count = numbers[k].count
-        size = count + (1 if form.intercept else 0)
-        policy, constant = policy_of(form, axes[k, :count, :s], mean[k, :s], theta[k, :size])
-        upper, gamma = worst_value(form, policy, constant)
-        lower = max(lower_bound(form, slopes[k, :rows]), lower_bound(form, form.slopes))
+        form = _form(request, rows[k], targets[k], weights[k], slopes[k], sizes[k], number)
+        n, s, value_unit = number.count, request.columns, request.cost_unit * number.unit
+        policy, proving = np.empty(s), np.empty(n)
+        for j in range(s):
+            policy[j] = policies[k, j]
+        for i in range(n):
+            proving[i] = tried[k, i]
+        upper, gamma = worst_value(form, policy, constants[k])
+        lower = max(lower_bound(form, proving), lower_bound(form, form.slopes))
         if reply.looks == 0 or upper * value_unit < reply.upper:
-            reply.upper, reply.intercept = upper * value_unit, constant * unit
-            reply.multiplier = gamma * value_unit / common**request.order
+            reply.upper, reply.intercept = upper * value_unit, constants[k] * number.unit
+            reply.multiplier = gamma * value_unit / number.common**request.order
             for j in range(s):
-                thetas[column + j] = policy[j] * unit / scale[j]
+                place = request.first_column - requests[0].first_column + j
+                thetas[place] = policy[j] * number.unit / units[k, j]
         reply.lower = max(reply.lower, lower * value_unit) if reply.looks > 0 else lower * value_unit
-        reply.floor, reply.steps = form.floor * value_unit, steps * rows
+        reply.floor, reply.steps = form.floor * value_unit, steps * n
         gap = relative_gap(reply.upper, reply.lower, reply.floor)
         reply.solved = gap <= request.gap_tol
         look = looked[k, reply.looks]

@@ -263,15 +263,20 @@ def solve_form(form, gap_tol, max_steps, block, growth, words, looked):
 
 @kernel()
 def solve_packed(
-    requests, words, contexts, outcomes, masses, scales, growth, first_passes, first_steps,
+    requests, contexts, outcomes, masses, scales, words, growth, first_passes, first_steps,
     thetas, replies, looked,
 ):  # fmt: skip
     """Solve problems whose rows lie one behind the other; fill in their parameters and replies."""
     for k in range(len(requests)):
         request, reply = requests[k], replies[k]
         n, s = request.rows, request.columns
-        first, column = request.first, request.first_column
-        X = contexts[request.first_context : request.first_context + n * s].reshape(n, s)
+        # Arrays begin with the first of these problems, which may not be the first of all.
+        first, column = (
+            request.first - requests[0].first,
+            request.first_column - requests[0].first_column,
+        )
+        start = request.first_context - requests[0].first_context
+        X = contexts[start : start + n * s].reshape(n, s)
         scale = scales[column : column + s]
         plain, form, common, unit = plain_form(
             request, X, outcomes[first : first + n], masses[first : first + n], scale

@@ -1,82 +1,93 @@
-"""Problems packed for the compiled loop over problems, and what it answers."""
+"""Problems packed for the compiled loop over problems, and what it answers.
+
+Python reads a problem under the interpreter's lock, and while it does, other cores may have to wait. So
+what problems share is looked at once, and problems stay rows of arrays until somebody reads an answer.
+"""
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from surefoot.ambiguity import WassersteinBall
-from surefoot.costs import ConvexPiecewiseCost, Pieces
+from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.affine_proof import FIRST_PASSES, FIRST_STEPS
 from surefoot.engines.many_kernel import LOOK, MOST_LOOKS, REPLY, REQUEST, solve_packed
 from surefoot.nominals import Empirical
-from surefoot.policies import Linear, LinearParameters
+from surefoot.policies import Linear
 from surefoot.problem import Problem
 from surefoot.problem.affine_form import power_of_two
-from surefoot.typing import FloatArray
+from surefoot.typing import FloatArray, IntArray
 
 # Problems with more numbers gain nothing from a batch: their steps take longer than any call.
 MOST_NUMBERS, MOST_ROWS = 100_000, 5_000
-# Problems that a thread takes at a time: enough that asking for them costs little.
-CHUNK = 64
-# What a request takes from its problem; the rest is the same for all, or where its rows begin.
-ASKED = (
-    "rows", "columns", "radius", "order", "outcome_cost", "up", "down", "cost_unit", "intercept",
-    "own_scale",
-)  # fmt: skip
+# Problems that a thread takes at a time: so many that asking for them costs little, so few that all
+# cores are soon at work.
+CHUNK, LEAST_CHUNK = 24, 4
+CORES = os.cpu_count() or 1
+# What a request takes from the cost, the policy and the ball of its problem.
+ASKED = ("radius", "order", "outcome_cost", "up", "down", "cost_unit", "intercept", "own_scale")
 
 
-class BatchReply(NamedTuple):
-    """The answer to one problem, in the user's units.
+class _Kind(NamedTuple):
+    """What problems with the same cost, policy and ball ask for, and the units that the ball names."""
 
-    ``looks`` holds of each look: steps so far, upper bound, lower bound, gap.
+    number: int
+    asked: tuple[Any, ...]
+    scale: Sequence[float] | None
+
+
+class PlainProblems(NamedTuple):
+    """Problems that the compiled loop takes: where they stand, what each asks for, and its rows.
+
+    Requests say where rows begin if all lie one behind the other; ``scales`` holds the units of columns
+    where the ball names them.
     """
 
-    parameters: LinearParameters
-    multiplier: float
-    upper: float
-    lower: float
-    floor: float
-    steps: int
-    looks: FloatArray
-
-
-class Packed(NamedTuple):
-    """Problems whose rows lie one behind the other, and what each asks for."""
-
+    places: IntArray
     requests: Any
-    contexts: FloatArray
-    outcomes: FloatArray
-    masses: FloatArray
-    scales: FloatArray
+    nominals: list[Empirical]
+    scales: list[Sequence[float] | None]
+
+    def some(self, chosen: Sequence[int]) -> "PlainProblems":
+        """Return some of the problems."""
+        requests = _one_behind_the_other(self.requests[chosen])
+        nominals, scales = [self.nominals[k] for k in chosen], [self.scales[k] for k in chosen]
+        return PlainProblems(self.places[chosen], requests, nominals, scales)
+
+    def pack(self, some: slice, join: Callable[[list[FloatArray]], FloatArray]) -> tuple[Any, ...]:
+        """Return the requests, contexts, outcomes, masses and units of some problems."""
+        requests, nominals = self.requests[some], self.nominals[some]
+        # In standard deviations: only room to put them.
+        scales = np.ones(int(requests["columns"].sum()))
+        for k in np.flatnonzero(requests["own_scale"]).tolist():
+            place = requests["first_column"][k] - requests["first_column"][0]
+            scale = self.scales[some.start + k]
+            scales[place : place + requests["columns"][k]] = 1.0 if scale is None else scale
+        return (
+            requests,
+            join([nominal.contexts for nominal in nominals]),
+            join([nominal.outcomes for nominal in nominals]),
+            join([nominal.masses for nominal in nominals]),
+            scales,
+        )
 
 
-def pack(
-    problems: Sequence[Problem], lines: Sequence[Pieces], gap_tol: float, max_steps: int
-) -> Packed:
-    """Put the rows of problems that have plain lines one behind the other."""
-    requests = _requests(problems, lines, gap_tol, max_steps)
-    nominals: list[Any] = [problem.nominal for problem in problems]
-    # In standard deviations: only room to put them.
-    scales = np.ones(int(requests["columns"].sum()))
-    for k in np.flatnonzero(requests["own_scale"]).tolist():
-        ball: Any = problems[k].ball
-        if ball.scale is not False:
-            scales[requests["first_column"][k] :][: len(ball.scale)] = ball.scale
-    return Packed(
-        requests,
-        _joined([nominal.contexts for nominal in nominals]),
-        _joined([nominal.outcomes for nominal in nominals]),
-        _joined([nominal.masses for nominal in nominals]),
-        scales,
-    )
+def part_of(packed: tuple[Any, ...], some: slice) -> tuple[Any, ...]:
+    """Return some of the problems that were packed."""
+    requests, contexts, outcomes, masses, scales = packed
+    at = requests[some.start]
+    return (
+        requests[some], contexts[at["first_context"] :], outcomes[at["first"] :],
+        masses[at["first"] :], scales[at["first_column"] :],
+    )  # fmt: skip
 
 
-def _joined(arrays: list[FloatArray]) -> FloatArray:
+def join_in_a_thread(arrays: list[FloatArray]) -> FloatArray:
     """Return the numbers of arrays one behind the other.
 
     NumPy's concatenate lets go of the interpreter's lock for each array, and threads then spend more
@@ -85,119 +96,139 @@ def _joined(arrays: list[FloatArray]) -> FloatArray:
     return np.frombuffer(bytearray().join([np.ascontiguousarray(array).data for array in arrays]))
 
 
-def plain_lines(problems: Sequence[Problem]) -> list[Pieces | None]:
-    """Return the lines of each problem that the compiled loop can take, None for others.
-
-    It takes one product, a cost of two lines, a linear policy of the contexts themselves and a
-    Wasserstein ball with free support, around not too many rows.
-    """
-    known: dict[int, Pieces | None] = {}  # most problems share their cost
-    lines = []
-    for problem in problems:
-        cost, pieces = problem.cost, None
-        if isinstance(cost, ConvexPiecewiseCost) and _plain(problem):
-            if id(cost) not in known:
-                (given,) = cost.pieces(1)
-                known[id(cost)] = given if given.two and given.smoothing == 0.0 else None
-            pieces = known[id(cost)]
-        lines.append(pieces)
-    return lines
+def join_alone(arrays: list[FloatArray]) -> FloatArray:
+    """Return the same where no other thread waits for the lock: NumPy's way, in large pages."""
+    return np.concatenate([array.ravel() for array in arrays])
 
 
-def _plain(problem: Problem) -> bool:
-    """Whether everything but the cost is as the compiled loop has it."""
-    policy, nominal, ball = problem.policy, problem.nominal, problem.ball
-    if type(policy) is not Linear or type(ball) is not WassersteinBall:
-        return False
-    if policy.features is not None or policy.decisions is not None or policy.offset is not None:
-        return False
-    if ball.support is not None or ball.frozen or not isinstance(nominal, Empirical):
-        return False
-    if ball.order == 1 and ball.outcome_cost < math.inf:
-        return False  # runs linger where ||theta|| = 1/kappa, and there rounding decides
-    rows, columns = nominal.contexts.shape
-    if nominal.n_products != 1 or rows > MOST_ROWS or rows * columns > MOST_NUMBERS:
-        return False
-    return isinstance(ball.scale, bool) or len(ball.scale) == columns
-
-
-def solve_batch(
-    problems: Sequence[Problem],
-    lines: Sequence[Pieces],
-    words: Any,
-    *,
-    gap_tol: float,
-    max_steps: int,
-    growth: float,
-) -> Iterator[BatchReply | None]:
-    """Solve problems that have plain lines on all cores; None where one is not solved here.
-
-    Answers come in order, while later problems are still being solved. ``words`` says where the
-    generator of each problem stands; its answer depends on itself and on them alone, not on its
-    company.
-    """
-
-    def solve(start: int) -> list[BatchReply | None]:
-        chunk = slice(start, start + CHUNK)
-        packed = pack(problems[chunk], lines[chunk], gap_tol, max_steps)
-        return _solve_chunk(packed, words[chunk], growth)
-
-    starts = range(0, len(problems), CHUNK)
-    with ThreadPoolExecutor(max_workers=min(len(starts), os.cpu_count() or 1)) as pool:
-        for replies in pool.map(solve, starts):
-            yield from replies
-
-
-def _solve_chunk(packed: Packed, words: Any, growth: float) -> list[BatchReply | None]:
-    """Solve some problems in one call."""
-    requests, *rows = packed
-    thetas, replies = np.zeros(len(packed.scales)), np.zeros(len(requests), REPLY)
-    looked = np.zeros((len(requests), MOST_LOOKS + 1, LOOK))
-    solve_packed(requests, words, *rows, growth, FIRST_PASSES, FIRST_STEPS, thetas, replies, looked)
-    return read_replies(packed, thetas, replies, looked)
-
-
-def _requests(
-    problems: Sequence[Problem], lines: Sequence[Pieces], gap_tol: float, max_steps: int
-) -> Any:
-    """Return the numbers of the problems and where their rows begin."""
-    requests = np.zeros(len(problems), REQUEST)
-    requests[list(ASKED)] = np.array(
-        [_asked(problem, pieces) for problem, pieces in zip(problems, lines, strict=True)],
-        requests[list(ASKED)].dtype,
-    )
+def _one_behind_the_other(requests: Any) -> Any:
+    """Say where the rows of each problem begin."""
     rows, columns = requests["rows"], requests["columns"]
     for name, counts in (
         ("first", rows), ("first_context", rows * columns), ("first_column", columns),
     ):  # fmt: skip
         requests[name] = np.cumsum(counts) - counts
-    requests["gap_tol"], requests["max_steps"] = TARGET_SHARE * gap_tol, max_steps
     return requests
 
 
-def _asked(problem: Problem, lines: Pieces) -> tuple[Any, ...]:
-    """Return the entries ``ASKED`` of a problem."""
-    ball: Any = problem.ball
-    policy: Any = problem.policy
-    nominal: Any = problem.nominal
-    return (
-        *nominal.contexts.shape, ball.size, ball.order, ball.outcome_cost,
-        lines.up, lines.down, power_of_two(lines.steepest), policy.intercept, ball.scale is not True,
+def plain_problems(problems: Sequence[Problem], gap_tol: float, max_steps: int) -> PlainProblems:
+    """Return the problems that the compiled loop can take, to be solved to this gap.
+
+    It takes one product, a cost of two lines, a linear policy of the contexts themselves and a
+    Wasserstein ball with free support, around not too many rows.
+    """
+    known: dict[tuple[int, int, int], _Kind | None] = {}
+    kinds: list[_Kind] = []
+    cost, policy, ball, kind = None, None, None, None
+    places, chosen, rows, columns, nominals = [], [], [], [], []
+    for place, problem in enumerate(problems):
+        # Most problems share all but their rows.
+        if problem.cost is not cost or problem.policy is not policy or problem.ball is not ball:
+            cost, policy, ball = problem.cost, problem.policy, problem.ball
+            parts = id(cost), id(policy), id(ball)
+            if parts not in known:
+                known[parts] = _kind(problem, len(kinds))
+                kinds += [] if (new := known[parts]) is None else [new]
+            kind = known[parts]
+        nominal = problem.nominal
+        if kind is None or not isinstance(nominal, Empirical) or nominal.outcomes.shape[1] != 1:
+            continue
+        n, s = nominal.contexts.shape
+        if n > MOST_ROWS or n * s > MOST_NUMBERS or (kind.scale is not None and len(kind.scale) != s):
+            continue
+        places.append(place)
+        chosen.append(kind.number)
+        rows.append(n)
+        columns.append(s)
+        nominals.append(nominal)
+    requests = np.zeros(len(kinds), REQUEST)
+    requests[list(ASKED)] = np.array([kind.asked for kind in kinds], requests[list(ASKED)].dtype)
+    requests["gap_tol"], requests["max_steps"] = TARGET_SHARE * gap_tol, max_steps
+    requests = requests[np.array(chosen, dtype=np.intp)]
+    requests["rows"], requests["columns"] = rows, columns
+    scales = [kinds[number].scale for number in chosen]
+    return PlainProblems(np.array(places, np.intp), _one_behind_the_other(requests), nominals, scales)
+
+
+def _kind(problem: Problem, number: int) -> _Kind | None:
+    """Return what a problem asks for but for its rows, None if the compiled loop cannot go there."""
+    cost, policy, ball = problem.cost, problem.policy, problem.ball
+    if type(policy) is not Linear or type(ball) is not WassersteinBall:
+        return None
+    if policy.features is not None or policy.decisions is not None or policy.offset is not None:
+        return None
+    if ball.support is not None or ball.frozen or not isinstance(cost, ConvexPiecewiseCost):
+        return None
+    if ball.order == 1 and ball.outcome_cost < math.inf:
+        return None  # runs linger where ||theta|| = 1/kappa, and there rounding decides
+    lines = cost.pieces(1)[0]
+    if not lines.two or lines.smoothing > 0.0:
+        return None
+    asked = (
+        ball.size, ball.order, ball.outcome_cost, lines.up, lines.down, power_of_two(lines.steepest),
+        policy.intercept, ball.scale is not True,
     )  # fmt: skip
+    return _Kind(number, asked, None if isinstance(ball.scale, bool) else ball.scale)
 
 
-def read_replies(
-    packed: Packed, thetas: FloatArray, replies: Any, looked: FloatArray
-) -> list[BatchReply | None]:
-    """Return the records of the kernels as answers, None where a problem was not solved."""
-    thetas, intercepts = thetas[:, None], np.array(replies["intercept"])
-    ends = np.cumsum(packed.requests["columns"]).tolist()
-    answers, start = [], 0
-    nothing = np.zeros(0)
-    for k, (record, end) in enumerate(zip(replies.tolist(), ends, strict=True)):
-        solved, _, upper, lower, floor, multiplier, steps, count = record
-        parameters = LinearParameters(thetas[start:end], intercepts[k : k + 1], nothing)
-        reply = BatchReply(parameters, multiplier, upper, lower, floor, steps, looked[k, :count])
-        answers.append(reply if solved else None)
-        start = end
-    return answers
+class Replies(NamedTuple):
+    """What the kernels answer, in the user's units.
+
+    A ``REPLY`` for each problem, its looks at the bounds, and its parameters from ``first`` on.
+    """
+
+    first: IntArray
+    thetas: FloatArray
+    records: Any
+    looked: FloatArray
+
+    @classmethod
+    def to(cls, requests: Any) -> "Replies":
+        """Return room for the answers to requests."""
+        thetas, records = np.zeros(int(requests["columns"].sum())), np.zeros(len(requests), REPLY)
+        looked = np.zeros((len(requests), MOST_LOOKS + 1, LOOK))
+        return cls(np.append(requests["first_column"], len(thetas)), thetas, records, looked)
+
+    def of(self, some: slice) -> tuple[FloatArray, Any, FloatArray]:
+        """Return parameters, records and looks of some problems."""
+        return self.thetas[self.first[some.start] :], self.records[some], self.looked[some]
+
+
+def solve_batch(plain: PlainProblems, words: Any, growth: float) -> Replies:
+    """Solve problems on all cores; records say which ones were not solved here.
+
+    ``words`` says where the generator of each problem stands; its answer depends on itself and on them
+    alone, not on its company.
+    """
+    replies = Replies.to(plain.requests)
+
+    def solve(some: slice) -> None:
+        packed = plain.pack(some, join_in_a_thread)
+        solve_packed(*packed, words[some], growth, FIRST_PASSES, FIRST_STEPS, *replies.of(some))
+
+    with ThreadPoolExecutor(CORES) as pool:
+        in_threads(pool, solve, _chunks(len(plain.requests)))
+    return replies
+
+
+def _chunks(count: int) -> list[slice]:
+    """Cut problems into chunks, fewer problems in the end, so that no core waits long for the last."""
+    chunks, start = [], 0
+    while start < count:
+        size = min(max((count - start) // (2 * CORES), LEAST_CHUNK), CHUNK)
+        chunks.append(slice(start, min(start + size, count)))
+        start += size
+    return chunks
+
+
+def in_threads(
+    pool: ThreadPoolExecutor, call: Callable[[slice], None], chunks: Sequence[slice]
+) -> None:
+    """Call with each chunk of problems, on all cores."""
+    shared = iter(chunks)  # a thread that is done takes the next one
+
+    def work(_: int) -> None:
+        for some in shared:
+            call(some)
+
+    list(pool.map(work, range(min(CORES, len(chunks)))))

@@ -11,6 +11,7 @@ from surefoot.solvers.literal import LiteralDASGD
 from surefoot.solvers.many import solve_many
 from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.solvers.smoothed_newton import SmoothedNewton
+from surefoot.solvers.solutions import Solutions
 
 __all__ = [
     "DASGD",
@@ -24,6 +25,7 @@ __all__ = [
     "Progress",
     "SmoothedNewton",
     "Solution",
+    "Solutions",
     "Solver",
     "default_solver",
     "solve_many",

@@ -1,6 +1,5 @@
 """Many problems at once: radii, folds, seeds and data sets of different sizes."""
 
-import math
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,19 +8,18 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from surefoot.certificates import make_certificate
-from surefoot.costs import Pieces
 from surefoot.engines.choice import steps_together
 from surefoot.engines.lockstep import solve_in_lockstep
-from surefoot.engines.problem_batch import BatchReply, plain_lines, solve_batch
+from surefoot.engines.problem_batch import PlainProblems, plain_problems, solve_batch
 from surefoot.engines.row_draws import generator_words
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.problem import Problem
 from surefoot.random import rng_for
-from surefoot.solvers.base import Progress, Solution, Solver, sentence
+from surefoot.solvers.base import Solution, Solver
 from surefoot.solvers.choice import solver_for
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
+from surefoot.solvers.solutions import Batch, Solutions
 from surefoot.validation import check_choice, check_instance, check_integer
 
 # Fewer problems are solved one by one: compiling a loop over them (once on a machine) takes longer.
@@ -34,13 +32,14 @@ def solve_many(
     *,
     seeds: int | Sequence[int] = 0,
     engine: str = "auto",
-) -> list[Solution]:
+) -> Solutions:
     """Solve problems side by side; answers come in the order of the problems.
 
     Problems may differ in radius, data, number of rows and seed. Small affine problems run in one
     compiled loop on all cores, each to its certified gap, with the draws and the answer (but for
     rounding) that it would have alone; others run one by one, or step together in one program where
-    they share what compiled code is made for.
+    they share what compiled code is made for. The answer reads like a list of ``Solution``, and has
+    bounds and parameters of all problems as arrays.
 
     Parameters
     ----------
@@ -74,43 +73,21 @@ def solve_many(
     problems = list(problems)
     listed = _one_seed_each(seeds, len(problems))
     for problem in problems:
-        check_instance("problems", problem, Problem, "a sequence of Problem(...)")
-    if engine == "batch" and not _may_be_packed(solver):
+        if type(problem) is not Problem:  # asked here: a call for each of thousands takes long
+            check_instance("problems", problem, Problem, "a sequence of Problem(...)")
+    packing = _packing(solver)
+    if engine == "batch" and packing is None:
         raise UnsupportedProblemError(
             "engine='batch' needs the solver PrimalDual without a callback, or none, got "
             f"{solver!r}: use engine='threads'."
         )
-    lines = _lines(problems, packed=_may_be_packed(solver))
-    packing = PrimalDual() if solver is None else solver
-    solvers = [
-        packing if pieces is not None else solver_for(problem, solver)
-        for problem, pieces in zip(problems, lines, strict=True)
-    ]
-    answers: dict[int, Solution] = {}
-    if engine == "batch":
-        answers |= _solve_packed(problems, lines, solvers, listed, lockstep=True)
-    for k in answers:
-        lines[k] = None
-    answers |= _solve_packed(problems, lines, solvers, listed, lockstep=False)
-    groups: dict[Hashable, list[int]] = {}
-    for k in sorted(set(range(len(problems))) - set(answers)):
-        groups.setdefault(_kind(k, problems[k], solvers[k]), []).append(k)
-    if not groups:
-        return [answers[k] for k in range(len(problems))]
-    # Problems are small: a product of matrices that itself takes all cores would only be in the way.
-    with (
-        threadpool_limits(1 if len(groups) > 1 else None, user_api="blas"),
-        ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool,
-    ):
-        found = pool.map(
-            lambda members: solvers[members[0]].solve_together(
-                [problems[k] for k in members], [listed[k] for k in members]
-            ),
-            groups.values(),
-        )
-        for members, solutions in zip(groups.values(), found, strict=True):
-            answers |= dict(zip(members, solutions, strict=True))
-    return [answers[k] for k in range(len(problems))]
+    plain = _plain(problems, packing)
+    # What no solver can treat is refused before any work.
+    solvers = {k: solver_for(problems[k], solver) for k in _others(len(problems), [plain])}
+    batches = _solve_packed(plain, packing, listed, lockstep=engine == "batch")
+    own = PrimalDual() if solver is None else solver  # of what the compiled loop leaves open
+    left = {k: solvers.get(k, own) for k in _others(len(problems), batches)}
+    return Solutions(len(problems), _solve_alone(problems, left, listed), batches)
 
 
 def _one_seed_each(seeds: int | Sequence[int], count: int) -> list[int]:
@@ -136,65 +113,71 @@ def _kind(number: int, problem: Problem, solver: Solver) -> Hashable:
     )  # fmt: skip
 
 
-def _may_be_packed(solver: Solver | None) -> bool:
-    """Whether a solver is the one whose compiled loop over problems there is, and nobody watches it."""
-    return solver is None or (type(solver) is PrimalDual and solver.callback is None)
+def _others(count: int, parts: Iterable[PlainProblems | Batch]) -> list[int]:
+    """Return the problems that are in no part."""
+    left = np.ones(count, dtype=bool)
+    for part in parts:
+        left[part.places] = False
+    return np.flatnonzero(left).tolist()
 
 
-def _lines(problems: list[Problem], *, packed: bool) -> list[Pieces | None]:
-    """Return the lines of the problems that the compiled loop takes, None for all if they are few."""
-    lines = plain_lines(problems) if packed else []
-    few = sum(pieces is not None for pieces in lines) < FEWEST
-    return [None] * len(problems) if few else lines
+def _solve_alone(
+    problems: list[Problem], solvers: dict[int, Solver], seeds: list[int]
+) -> dict[int, Solution]:
+    """Solve problems one by one, or in one program where they share what it is made for."""
+    groups: dict[Hashable, list[int]] = {}
+    for k, solver in solvers.items():
+        groups.setdefault(_kind(k, problems[k], solver), []).append(k)
+    if not groups:
+        return {}
+    answers: dict[int, Solution] = {}
+    # Problems are small: a product of matrices that itself takes all cores would only be in the way.
+    with (
+        threadpool_limits(1 if len(groups) > 1 else None, user_api="blas"),
+        ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool,
+    ):
+        found = pool.map(
+            lambda members: solvers[members[0]].solve_together(
+                [problems[k] for k in members], [seeds[k] for k in members]
+            ),
+            groups.values(),
+        )
+        for members, solutions in zip(groups.values(), found, strict=True):
+            answers |= dict(zip(members, solutions, strict=True))
+    return answers
+
+
+def _packing(solver: Solver | None) -> PrimalDual | None:
+    """Return the solver whose compiled loop over problems there is, if nobody watches it."""
+    if solver is None:
+        return PrimalDual()
+    return solver if type(solver) is PrimalDual and solver.callback is None else None
+
+
+def _plain(problems: list[Problem], solver: PrimalDual | None) -> PlainProblems:
+    """Return the problems that the compiled loop takes; none if they are few."""
+    if solver is None:
+        return plain_problems([], 0.0, 0)
+    plain = plain_problems(problems, solver.gap_tol, solver.max_steps)
+    return plain if len(plain.places) >= FEWEST else plain.some([])
 
 
 def _solve_packed(
-    problems: list[Problem],
-    lines: list[Pieces | None],
-    solvers: list[Solver],
-    seeds: list[int],
-    *,
-    lockstep: bool,
-) -> dict[int, Solution]:
-    """Solve what one compiled loop takes, in turn or in lockstep; what it leaves open is left out."""
-    chosen = [k for k, pieces in enumerate(lines) if pieces is not None]
-    if not chosen:
-        return {}
-    solver = solvers[chosen[0]]  # the same for all
-    assert isinstance(solver, PrimalDual)
-    asked = [problems[k] for k in chosen], [pieces for pieces in lines if pieces is not None]
-    replies: Iterable[BatchReply | None]
+    plain: PlainProblems, solver: PrimalDual | None, seeds: list[int], *, lockstep: bool
+) -> list[Batch]:
+    """Solve what one compiled loop takes, in lockstep first if asked, and say what was solved."""
+    batches: list[Batch] = []
+    if solver is None or not len(plain.places):
+        return batches
     if lockstep:
-        replies = solve_in_lockstep(*asked, gap_tol=solver.gap_tol, max_steps=solver.max_steps)
-    else:
-        distinct, which = np.unique([seeds[k] for k in chosen], return_inverse=True)
-        words = np.stack([generator_words(rng_for(int(seed), "dasgd", "0")) for seed in distinct])
-        replies = solve_batch(
-            *asked, words[which],
-            gap_tol=solver.gap_tol, max_steps=solver.max_steps, growth=solver.growth,
-        )  # fmt: skip
-    return {
-        k: _packed_solution(solver, reply)
-        for k, reply in zip(chosen, replies, strict=True)
-        if reply is not None
-    }
-
-
-def _packed_solution(solver: PrimalDual, reply: BatchReply) -> Solution:
-    """Return what the compiled loop found; it does not look at a clock."""
-    certificate = make_certificate(reply.upper, reply.lower, reply.floor, "exact")
-    share = f"certified gap {100 * certificate.gap:.2g} %, tolerance {100 * solver.gap_tol:.2g} %"
-    return Solution(
-        parameters=reply.parameters,
-        multiplier=np.array([reply.multiplier]),
-        certificate=certificate,
-        converged=True,
-        status=sentence(type(solver).__name__, reply.steps, share, True),
-        n_steps=reply.steps,
-        history=tuple(
-            [
-                Progress(int(steps), upper, lower, gap, math.nan)
-                for steps, upper, lower, gap in reply.looks.tolist()
-            ]
-        ),
-    )
+        left = np.ones(len(plain.places), dtype=bool)
+        for members, replies in solve_in_lockstep(plain, solver.max_steps):
+            batches.append(Batch.solved(solver, plain.places[members], replies))
+            left[members] = ~replies.records["solved"]
+        plain = plain.some(np.flatnonzero(left).tolist())
+        if not left.any():
+            return batches
+    distinct, which = np.unique(np.array(seeds)[plain.places], return_inverse=True)
+    words = np.stack([generator_words(rng_for(int(seed), "dasgd", "0")) for seed in distinct])
+    replies = solve_batch(plain, words[which], solver.growth)
+    return [*batches, Batch.solved(solver, plain.places, replies)]

@@ -1,0 +1,89 @@
+"""The answers to many problems: read like a list, or as arrays."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from surefoot import Problem, WassersteinBall, solve_many
+from surefoot.costs import Newsvendor, TieredNewsvendor
+from surefoot.datasets import synthetic
+from surefoot.exceptions import InvalidInputError
+from surefoot.nominals import Empirical
+from surefoot.policies import Linear
+from surefoot.solvers.base import Solution
+from surefoot.solvers.solutions import Solutions
+
+COST = Newsvendor(1.0, 0.2)
+
+
+def describe(seed, columns=3, cost=COST, products=1):
+    data = synthetic(n=20, s=columns, seed=seed, test=1)
+    outcomes = np.column_stack([data.y] * products)
+    return Problem(cost, Linear(), Empirical(data.X, outcomes), WassersteinBall(0.1))
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Most from the compiled loop, two of another cost by themselves."""
+    other = TieredNewsvendor(((0, 1.0), (1, 3.0)), 0.5)
+    return solve_many([describe(0, cost=other), *map(describe, range(20)), describe(1, cost=other)])
+
+
+def test_they_are_read_like_a_list(answers):
+    listed = list(answers)
+    assert len(answers) == len(listed) == 22
+    assert all(isinstance(one, Solution) for one in listed)
+    assert answers[-1] is listed[21]
+    assert answers[np.int64(3)] is listed[3]  # made once
+    assert answers[2:20:5] == listed[2:20:5]
+    assert answers == listed
+    assert listed == answers
+    assert answers != listed[1:]
+    assert listed[4] in answers
+    assert listed.index(listed[7]) == answers.index(listed[7]) == 7
+    with pytest.raises(IndexError):
+        answers[22]
+    assert repr(answers) == "Solutions(22 problems, 22 converged)"
+
+
+@pytest.mark.parametrize("name", ["upper", "lower", "gap"])
+def test_arrays_of_bounds_are_those_of_the_certificates(answers, name):
+    expected = [getattr(one.certificate, name) for one in answers]
+    np.testing.assert_array_equal(getattr(answers, name), expected)
+
+
+def test_arrays_of_parameters_are_those_of_the_solutions(answers):
+    assert answers.theta.shape == (22, 3, 1)
+    assert answers.intercept.shape == (22, 1)
+    np.testing.assert_array_equal(answers.theta, [one.parameters.theta for one in answers])
+    np.testing.assert_array_equal(answers.intercept, [one.parameters.intercept for one in answers])
+    assert answers.converged.tolist() == [True] * 22
+
+
+def test_parameters_of_different_shapes_are_refused():
+    shapes = r"^theta and intercept .* of one shape, got \(3, 1\) and \(4, 1\): read the parameters"
+    for given in ([describe(0), describe(0, 4)], [describe(k, 3 + k % 2) for k in range(20)]):
+        found = solve_many(given)
+        assert (found.gap <= 0.01).all()
+        with pytest.raises(InvalidInputError, match=shapes):
+            _ = found.theta
+
+
+def test_parameters_of_other_policies_are_refused(answers):
+    odd = Solution({"weights": np.ones(2)}, np.ones(1), answers[0].certificate, None, "odd", 1)
+    with pytest.raises(InvalidInputError, match="must be those of linear policies, got dict"):
+        _ = Solutions(1, {0: odd}, []).theta
+    assert Solutions(1, {0: odd}, []).converged.tolist() == [False]
+
+
+def test_no_answers_are_empty_arrays():
+    nothing = solve_many([])
+    assert (len(nothing), nothing.gap.shape, nothing.theta.shape) == (0, (0,), (0,))
+
+
+def test_they_travel_between_processes(answers):
+    copy = pickle.loads(pickle.dumps(answers))
+    np.testing.assert_array_equal(copy.theta, answers.theta)
+    assert copy[5].certificate == answers[5].certificate
+    assert copy[5].status == answers[5].status
