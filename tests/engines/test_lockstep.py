@@ -124,10 +124,12 @@ def test_programs_hold_problems_of_one_kind(monkeypatch):
         assert len(members) <= size <= 4
 
 
-def test_programs_that_are_not_full_give_the_same_answers(monkeypatch):
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_programs_that_are_not_full_give_the_same_answers(monkeypatch, at_once):
     given = problems()[::3] * 3
     whole = solve_many(given, engine="batch")
-    monkeypatch.setattr(lockstep, "MOST_PROBLEMS", 10)  # two programs of nine and nine, filled up to
+    monkeypatch.setattr(lockstep, "MOST_PROBLEMS", 10)  # programs of nine and eight, filled up to nine
+    monkeypatch.setattr(lockstep, "MOST_RUNNING", at_once)
     parts = solve_many(given[:-1], engine="batch")
     np.testing.assert_allclose(parts.theta, whole.theta[:-1], rtol=1e-9)
 

@@ -30,10 +30,9 @@ from surefoot.typing import IntArray
 BLOCK, FIRST_BLOCKS, GROWTH = 20, 8, 1.5
 # As soon as no larger share of the problems is left, they are left out.
 STRAGGLERS = 0.02
-# Problems of one program at most: while it steps, the processor prepares the next one.
-MOST_PROBLEMS = 2_048
-# Numbers of one program at most: 1 GB of rows.
-MOST_NUMBERS = 2**27
+# Problems and numbers (64 MB of rows) of one program at most: while it steps, the processor prepares
+# the next one. Programs at once at most: there is an end to a GPU's memory.
+MOST_PROBLEMS, MOST_NUMBERS, MOST_RUNNING = 2_048, 2**23, 8
 
 
 def solve_in_lockstep(plain: PlainProblems, max_steps: int) -> Iterator[tuple[IntArray, Replies]]:
@@ -45,11 +44,14 @@ def solve_in_lockstep(plain: PlainProblems, max_steps: int) -> Iterator[tuple[In
     keep_compiled(jax)
     # One thread speaks with JAX: two that ask for programs at once wait for each other on its CPU.
     with ThreadPoolExecutor(1) as speaker, ThreadPoolExecutor(CORES) as pool:
-        running = [
-            (members, _Program(plain.some(members.tolist()), size, jax, speaker, pool))
-            for members, size in _programs(plain.requests)
-        ]
-        while running:
+        waiting = _programs(plain.requests)
+        running: list[tuple[IntArray, _Program]] = []
+        while waiting or running:
+            if waiting and len(running) < MOST_RUNNING:
+                members, size = waiting.pop(0)
+                some = plain.some(members.tolist())
+                running.append((members, _Program(some, size, jax, speaker, pool)))
+                continue
             members, program = running.pop(0)
             if program.look(max_steps):
                 yield members, program.replies
