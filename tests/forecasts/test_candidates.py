@@ -94,3 +94,28 @@ def test_effects_that_multiply_are_read_on_the_logarithm():
     far = np.array([[2.0 * X[:, 0].max(), 0.0, 5.5]])
     assert one(far) == pytest.approx(3.0 * far[:, 0] ** 0.7, rel=0.02)
     assert one(far * [[-1.0, 1.0, 1.0]]) == one(np.array([[one.floors[0], 0.0, 5.5]]))
+
+
+@pytest.mark.parametrize("member", [0, 1], ids=["plain", "linear"])
+def test_an_outcome_has_a_bounded_say(member):
+    made = rows(n=60)
+    y = made.outcomes.copy()
+    decided = []
+    for size in (12.0, 20.0):
+        y[7] = made.outcomes[7] + size
+        found = candidates(made.telling(y.copy()), COST, 0, NO_PAST, constant=False)[member]
+        decided.append(found.member(0.0)(made.contexts))
+        # Errors are those of what was written down, not of what was learned from.
+        assert found.scores[7] > 0.7 * size
+    assert np.abs(decided[1] - decided[0]).max() < 0.05
+
+
+def test_a_promotion_is_learned_in_full():
+    rng = np.random.default_rng(0)
+    flag = (np.arange(100) < 4).astype(float)
+    made = Rows.of(
+        np.column_stack([rng.normal(size=100), flag]), 10.0 + 20.0 * flag + rng.normal(size=100), None
+    )
+    linear = candidates(made, COST, 0, NO_PAST, constant=False)[1].member(0.0)
+    low, high = linear(np.array([[0.0, 0.0], [0.0, 1.0]]))
+    assert high - low > 15.0

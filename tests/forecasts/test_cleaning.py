@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from surefoot.forecasts.cleaning import column_range, gross_contexts, judged_outcomes, robust_scale
+from surefoot.forecasts.cleaning import (
+    cleaned,
+    column_range,
+    explained,
+    far_contexts,
+    gross_contexts,
+    judged_outcomes,
+    robust_scale,
+)
 
 
 def test_the_robust_scale_of_normal_numbers_is_their_standard_deviation():
@@ -30,7 +38,7 @@ def test_gross_contexts_are_found_and_flags_are_left_alone():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=100), np.arange(100) % 33 == 0, rng.normal(size=100)])
     X[4, 0] = 200.0
-    gross = gross_contexts(X)
+    gross = gross_contexts(X, far_contexts(X))
     assert np.argwhere(gross).tolist() == [[4, 0]]
     least, most = column_range(X, gross)
     assert most[0] < 5.0
@@ -41,13 +49,25 @@ def test_long_tails_and_flags_are_no_errors():
     rng = np.random.default_rng(0)
     rain = np.where(rng.uniform(size=600) < 0.7, 0.0, rng.gamma(0.5, 8.0, size=600))
     flag = (np.arange(600) % 10 == 0).astype(float)
-    assert not gross_contexts(np.column_stack([rain, flag, 3.0 * flag])).any()
+    X = np.column_stack([rain, flag, 3.0 * flag])
+    assert not gross_contexts(X, far_contexts(X)).any()
 
 
 def test_many_far_numbers_are_how_the_data_are():
     X = np.random.default_rng(0).normal(size=(100, 1))
     X[:25] += 1000.0
-    assert not gross_contexts(X).any()
+    assert not far_contexts(X).any()
+
+
+def test_far_contexts_that_do_not_stand_alone_are_cut_to_sound_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 1))
+    X[:5, 0] = [6.0, 12.0, 27.0, 90.0, -265.0]
+    found = cleaned(X, rng.normal(size=100))
+    assert found.suspects == ()
+    assert len(found.kept) == 100
+    assert found.contexts.max() == found.most[0] == 6.0
+    assert found.contexts.min() == found.least[0] == X[5:].min()
 
 
 @pytest.mark.parametrize("factor", [100.0, 10.0, -1.0, 0.0])
@@ -105,6 +125,14 @@ def test_slips_of_which_some_share_a_corner_by_chance_are_errors():
     slips = np.append(corner, elsewhere)
     y[slips] *= 100.0
     assert np.flatnonzero(judged_outcomes(X, y).gross).tolist() == sorted(slips.tolist())
+
+
+@pytest.mark.parametrize(("columns", "rows", "told"), [(2, 4, True), (20, 4, False), (20, 7, True)])
+def test_a_corner_explains_unless_chance_would_fill_one_of_so_many(columns, rows, told):
+    X = np.random.default_rng(0).normal(size=(100, columns))
+    far = np.zeros(100, dtype=bool)
+    far[np.argsort(X[:, 0])[-rows:]] = True
+    assert explained(X, far).tolist() == (far & told).tolist()
 
 
 def test_outcomes_on_both_sides_of_zero_are_judged_as_they_are():

@@ -11,7 +11,7 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.forecasts.centred import smooth_atoms
-from surefoot.forecasts.cleaning import robust_scale
+from surefoot.forecasts.cleaning import explained, robust_scale
 from surefoot.forecasts.extrapolation import nearest_past
 from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
 from surefoot.forecasts.forest_member import leaf_quantiles
@@ -29,6 +29,8 @@ LOG_FLOOR, LOG_SHIFT = 0.05, 0.1
 LOG_TIMES, COLUMN_FLOOR = 2.0, 0.5
 # Constants, and weights of honest decisions, come from the other folds.
 FOLDS = 5
+# Members learn from outcomes so many robust scales beside their forecast at most, unless many are far.
+INFLUENCE, MOST_CUT = 3.0, 0.1
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
 
@@ -113,11 +115,7 @@ def candidates(
     """
     y, n = rows.outcomes, len(rows.outcomes)
     bases = Bases()
-
-    def forecast(outcomes: FloatArray, trees: bool) -> HonestForecast:
-        return Forecaster(trees=trees).fit_rows(rows.telling(outcomes), pieces, seed, bases)
-
-    plain = forecast(y, True)
+    plain = _learned(Forecaster(), rows, pieces, seed, bases)
     found = [_level(plain, y), _linear(rows, pieces, seed, bases, nearest_past(rows, past))]
     if constant:
         found.append(_flat(plain, rows, pieces, seed))
@@ -128,12 +126,36 @@ def candidates(
     if n >= LEAST_SPREAD_ROWS:
         scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
         sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
-        found.append(_spreading(plain, y, forecast(sizes, False), sizes))
+        told = Forecaster(trees=False).fit_rows(rows.telling(sizes), pieces, seed, bases)
+        found.append(_spreading(plain, y, told, sizes))
     if n >= LEAST_LEAF_ROWS and not rows.trivial:
         forest = plain.forest or standard_forest(rows, seed)[0]
         member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
         found.append(Candidate(None, lambda _: decided, lambda _: member))
     return found
+
+
+def _learned(
+    forecaster: Forecaster, rows: Rows, pieces: Pieces, seed: int, bases: Bases
+) -> HonestForecast:
+    """Learn a forecast in which no outcome has more than a bounded say.
+
+    Where outcomes lie far from what rows without them forecast, and no context tells why, it is learned
+    again from outcomes that are cut there. Its errors are those of the outcomes as they are.
+    """
+    found = forecaster.fit_rows(rows, pieces, seed, bases)
+    n, middle = len(rows.outcomes), float(np.median(found.errors))
+    most = INFLUENCE * float(robust_scale(found.errors[:, None])[0])
+    far = np.abs(found.errors - middle) > most
+    if n < LEAST_SPREAD_ROWS or most == 0.0 or not 0 < far.sum() <= MOST_CUT * n:
+        return found
+    far &= ~explained(rows.contexts, far)
+    if not far.any():
+        return found
+    told = rows.outcomes - found.errors + middle
+    cut = np.where(far, np.clip(rows.outcomes, told - most, told + most), rows.outcomes)
+    again = forecaster.fit_rows(rows.telling(cut), pieces, seed, bases)
+    return replace(again, errors=again.errors + rows.outcomes - cut)
 
 
 def _level(plain: HonestForecast, y: FloatArray) -> Candidate:
@@ -147,7 +169,7 @@ def _linear(rows: Rows, pieces: Pieces, seed: int, bases: Bases, past: int | Non
     Few rows draw a forecast of outcomes to their mean, and one of changes to what was last.
     """
     told_of = rows if past is None else rows.telling(rows.outcomes - rows.contexts[:, past])
-    found = Forecaster(smooth=False, trees=False).fit_rows(told_of, pieces, seed, bases)
+    found = _learned(Forecaster(smooth=False, trees=False), told_of, pieces, seed, bases)
     if past is not None:
         forecast = found.forecast
         theta = forecast.theta + (np.arange(len(forecast.theta)) == past)
@@ -184,7 +206,7 @@ def _exponential(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> Candida
         bases = Bases()
     else:
         told_of = rows.telling(logs)
-    found = Forecaster(trees=False).fit_rows(told_of, pieces, seed, bases)
+    found = _learned(Forecaster(trees=False), told_of, pieces, seed, bases)
     told, top = logs - found.errors, float(logs.max()) + 2.0
     return Candidate(
         found.errors,

@@ -1,4 +1,4 @@
-"""What a slip of the pen may do: columns keep to the range of sound rows, gross errors are named.
+"""What a slip of the pen may do: far contexts are cut to the range of sound ones, gross errors named.
 
 A robust scale is the larger of two: what the middle half, and what the middle four fifths, of normal
 numbers would have as their standard deviation. Up to a tenth of the rows on one side cannot move it.
@@ -8,6 +8,7 @@ import importlib
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import bdtrc
 
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Spectrum
@@ -17,14 +18,12 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 GROSS = 8.0
 # On the logarithm, where a factor of ten is a step of 2.3, fewer are enough.
 GROSS_LOG = 5.0
-# A context must be so many times as far out as any sound one, in a column of so many levels.
+# Far contexts are taken as the nearest sound one, in a column of so many levels; they are errors if
+# they are so many times as far out.
 ALONE, LEAST_LEVELS = 3.0, 5
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
-# many are far.
-MOST_LEVELS, CORNER_ROWS, CORNER_SHARE = 12, 3, 0.75
-# Corners count if they hold so large a share of the far outcomes: three slips of five can share one by
-# chance.
-CORNERED_SHARE = 0.75
+# many are far, if chance would hardly put them there: slips can share one of very many corners.
+MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
 MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Of outcomes that are positive but for slips of the sign, so many may be negative.
@@ -77,29 +76,35 @@ def robust_scale(values: FloatArray) -> FloatArray:
     return np.asarray(np.maximum((q[2] - q[1]) / QUARTILES, (q[3] - q[0]) / TENTHS))
 
 
-def gross_contexts(contexts: FloatArray) -> BoolArray:
-    """Return which numbers stand alone far outside their column.
+def far_contexts(contexts: FloatArray) -> BoolArray:
+    """Return which numbers are many robust scales from the middle of their column.
 
-    Far is many robust scales from the middle; alone is several times as far as any number that is
-    not. So the long tail of rain, flags and counts of a few levels are no errors.
+    Flags, counts of a few levels and columns of which many numbers would be far have none.
     """
-    away = np.abs(contexts - np.median(contexts, axis=0))
-    far = away > GROSS * robust_scale(contexts)
+    far = np.abs(contexts - np.median(contexts, axis=0)) > GROSS * robust_scale(contexts)
     if len(contexts) < LEAST_ROWS or not far.any():
         return np.zeros_like(far)
+    judged = far.any(axis=0) & (far.mean(axis=0) <= MOST_SUSPECTS)
+    for j in np.flatnonzero(judged):
+        judged[j] = len(np.unique(contexts[~far[:, j], j])) >= LEAST_LEVELS
+    return np.asarray(far & judged)
+
+
+def gross_contexts(contexts: FloatArray, far: BoolArray) -> BoolArray:
+    """Return which far numbers stand alone: several times as far out as any number that is not far.
+
+    So the long tail of rain is no error.
+    """
+    away = np.abs(contexts - np.median(contexts, axis=0))
     sound = np.where(far, 0.0, away).max(axis=0)
-    alone = np.where(far, away, np.inf).min(axis=0) > ALONE * sound
-    kept = far.any(axis=0) & alone & (sound > 0.0) & (far.mean(axis=0) <= MOST_SUSPECTS)
-    for j in np.flatnonzero(kept):
-        kept[j] = len(np.unique(contexts[~far[:, j], j])) >= LEAST_LEVELS
-    return np.asarray(far & kept)
+    return np.asarray(far & (np.where(far, away, np.inf).min(axis=0) > ALONE * sound))
 
 
-def column_range(contexts: FloatArray, gross: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest sound number of each column."""
+def column_range(contexts: FloatArray, far: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest number of each column that is not far."""
     return (
-        np.where(gross, np.inf, contexts).min(axis=0),
-        np.where(gross, -np.inf, contexts).max(axis=0),
+        np.where(far, np.inf, contexts).min(axis=0),
+        np.where(far, -np.inf, contexts).max(axis=0),
     )
 
 
@@ -137,7 +142,7 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     scale = float(robust_scale(errors[:, None])[0]) or width
     middle = float(np.median(errors))
     far = np.abs(errors - middle) > GROSS * scale
-    far &= ~_explained(contexts, far)
+    far &= ~explained(contexts, far)
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
     gross, positive = far.copy(), outcomes > 0.0
@@ -162,16 +167,16 @@ def _judged_among_others(
     return JudgedOutcomes(gross, expected, bounded)
 
 
-def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
+def explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
     """Return which far outcomes come with a context that tells them from the others.
 
     A level of a flag or category at which most outcomes are far, or a corner of one or two columns
     with several rows of which nearly all are: a promotion, a holiday, a heat wave. Slips of the pen
     do not choose their context.
     """
-    explained = np.zeros_like(far)
+    told = np.zeros_like(far)
     if not far.any():
-        return explained
+        return told
     for column in contexts.T:
         levels, places = np.unique(column, return_inverse=True)
         if len(levels) > MOST_LEVELS:
@@ -180,24 +185,32 @@ def _explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
         share = np.bincount(places, weights=far.astype(float)) / rows
         # A level of nearly all rows tells nothing.
         telling = (share >= 0.5) & (rows <= 0.5 * len(column))
-        explained |= far & telling[places]
-    cornered = _cornered(contexts, far)
-    whole = cornered.sum() >= CORNERED_SHARE * (far & ~explained).sum()
-    return explained | cornered if whole else explained
+        told |= far & telling[places]
+    return told | _cornered(contexts, far & ~told)
+
+
+def _chance(rows: int, hits: int, far: BoolArray, columns: int) -> float:
+    """Return how many corners of so many rows would hold so many far ones if far ones were anywhere."""
+    # About so many corners of two columns there are, and any row is as likely to be far as any other.
+    return rows * (2.0 * columns) ** 2 * float(bdtrc(hits - 1, rows, far.mean()))
 
 
 def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
     """Return which far outcomes lie in a corner of one or two columns where nearly all are far."""
+    found, count, columns = np.zeros_like(far), int(far.sum()), contexts.shape[1]
+    if count == 0 or _chance(count, count, far, columns) >= CHANCE:
+        return found  # not even a corner of all of them would tell
     # Not at the top: it is slow to load, and few tables have far outcomes.
     trees = importlib.import_module("sklearn.tree")
     tree = trees.DecisionTreeClassifier(
         max_depth=2, min_samples_leaf=CORNER_ROWS, class_weight="balanced", random_state=0
     )
     leaves = tree.fit(contexts, far).apply(contexts)
-    found = np.zeros_like(far)
     for leaf in np.unique(leaves):
         inside = leaves == leaf
-        if far[inside].mean() >= CORNER_SHARE and inside.mean() <= 0.5:
+        rows, hits = int(inside.sum()), int(far[inside].sum())
+        telling = hits >= CORNER_SHARE * rows and rows <= 0.5 * len(far)
+        if telling and _chance(rows, hits, far, columns) < CHANCE:
             found |= far & inside
     return found
 
@@ -227,8 +240,9 @@ class Cleaned(NamedTuple):
 
 def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     """Cut rows to what can be believed, and say which of them look wrong."""
-    gross = gross_contexts(contexts)
-    least, most = column_range(contexts, gross)
+    far = far_contexts(contexts)
+    gross = gross_contexts(contexts, far)
+    least, most = column_range(contexts, far)
     cut = np.clip(contexts, least, most)
     wrong, expected, bounded = judged_outcomes(cut, outcomes)
     suspects = [

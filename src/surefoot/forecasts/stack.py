@@ -12,8 +12,9 @@ from surefoot.io import register
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_array, check_instance, check_number
 
-# Outside what was seen levels are followed up to so many ranges; straight lines without a level less.
-REACH, REACH_OF_LINES = 20.0, 0.3
+# Outside what was seen levels are followed as far as others bear witness, though not without end;
+# straight lines without a level up to so many ranges.
+REACH, REACH_OF_LINES = 1_000.0, 0.3
 
 Member = Level | Exponential | Spreading | LeafQuantile
 
