@@ -110,9 +110,9 @@ def test_an_outcome_has_a_bounded_say(member):
     assert np.abs(decided[1] - decided[0]).max() < 0.05
 
 
-def test_a_promotion_is_learned_in_full():
+def test_a_promotion_seen_once_is_learned_in_full():
     rng = np.random.default_rng(0)
-    flag = (np.arange(100) < 4).astype(float)
+    flag = (np.arange(100) < 1).astype(float)
     made = Rows.of(
         np.column_stack([rng.normal(size=100), flag]), 10.0 + 20.0 * flag + rng.normal(size=100), None
     )

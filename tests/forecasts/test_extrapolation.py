@@ -231,6 +231,11 @@ class TestStack:
         nearest[0, 0] = stack.most[0] + room
         assert stack(typed) == pytest.approx(stack(nearest))
 
+    def test_growth_is_followed_however_far_where_a_second_lag_bears_witness(self):
+        X, y = growing(60)
+        level = y.max() + 60.0 * np.ptp(y)
+        assert fitted(X, y)(np.full((1, 2), level))[0] == pytest.approx(level, rel=0.2)
+
     def test_what_is_far_away_ends_somewhere(self):
         X, y = growing(60)
         stack = fitted(X, y)
