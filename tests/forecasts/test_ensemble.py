@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,6 +137,20 @@ def test_a_price_typed_without_its_point_is_taken_as_the_nearest_seen():
         decided = model.predict(new)
     assert decided[3] <= 2.0 * y.max()
     assert (decided >= 0.0).all()
+
+
+def test_what_was_seen_is_not_called_far_though_it_is_taken_as_the_nearest_sound():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=200), rng.exponential(size=200) ** 4])  # rain: no number alone
+    y = 10.0 + X[:, 0] + rng.normal(size=200)
+    stack, model = Ensemble().fit(X, y, None, PIECES, 0).stack, RobustNewsvendor(1.0, 0.2).fit(X, y)
+    assert stack.most[1] < 0.5 * X[:, 1].max() == 0.5 * stack.seen[1, 1]
+    assert model.suspects_ == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+    with pytest.warns(DataWarning, match="1 of 1 rows have contexts far outside those seen .column 1"):
+        model.predict([[0.0, 3.0 * X[:, 1].max()]])
 
 
 def test_decisions_are_never_negative_where_outcomes_never_were():

@@ -74,8 +74,8 @@ class FittedPolicy(LinearCoefficients, Reporting, DecisionMaker):
         >>> from surefoot.datasets import synthetic
         >>> data = synthetic(n=100, s=5, seed=0)
         >>> print(RobustNewsvendor(1.0, 0.2).fit(data.X, data.y).guarantee())
-        With 95 % confidence the expected cost on new days like these is at most 0.435; if outcomes \
-shift by 0.3 standard deviations, at most 0.601.
+        With 95 % confidence the expected cost on new days like these is at most 0.429; if outcomes \
+shift by 0.3 standard deviations, at most 0.598.
         """
         check_is_fitted(self)
         refuse_levels(self, "guarantee")

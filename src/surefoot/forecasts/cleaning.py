@@ -100,11 +100,11 @@ def gross_contexts(contexts: FloatArray, far: BoolArray) -> BoolArray:
     return np.asarray(far & (np.where(far, away, np.inf).min(axis=0) > ALONE * sound))
 
 
-def column_range(contexts: FloatArray, far: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest number of each column that is not far."""
+def column_range(contexts: FloatArray, without: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest number of each column, without some."""
     return (
-        np.where(far, np.inf, contexts).min(axis=0),
-        np.where(far, -np.inf, contexts).max(axis=0),
+        np.where(without, np.inf, contexts).min(axis=0),
+        np.where(without, -np.inf, contexts).max(axis=0),
     )
 
 
@@ -224,6 +224,8 @@ class Cleaned(NamedTuple):
         Of all rows, cut to what can be believed.
     least, most
         Of each column.
+    seen
+        The least and the largest number of each column that is no error, shape (2, columns).
     kept
         Which rows are worth learning from.
     suspects
@@ -234,6 +236,7 @@ class Cleaned(NamedTuple):
     outcomes: FloatArray
     least: FloatArray
     most: FloatArray
+    seen: FloatArray
     kept: IntArray
     suspects: tuple[Suspect, ...]
 
@@ -254,4 +257,5 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     ]
     lost = wrong | gross.any(axis=1)
     kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
-    return Cleaned(cut, bounded, least, most, kept, tuple(suspects))
+    seen = np.stack(column_range(contexts, gross))
+    return Cleaned(cut, bounded, least, most, seen, kept, tuple(suspects))
