@@ -37,9 +37,9 @@ def timed(name, work, repeats=3):
         times.append(time.perf_counter() - began)
     found[name] = min(times), gap
 
-timed("certified 1 %, n=500, s=20", lambda: RobustNewsvendor(1.0, 0.2, radius=0.1).fit(small.X, small.y))
+timed("certified 1 %, n=500, s=20", lambda: RobustNewsvendor(1.0, 0.2, radius=0.1).fit(small.X, small.y), 50)
 timed("certified 1 %, n=500, s=20, order 1",
-      lambda: RobustNewsvendor(1.0, 0.2, radius=0.1, order=1).fit(small.X, small.y))
+      lambda: RobustNewsvendor(1.0, 0.2, radius=0.1, order=1).fit(small.X, small.y), 50)
 timed("certified 1 %, n=10,000, s=50", lambda: RobustNewsvendor(1.0, 0.2, radius=0.1).fit(large.X, large.y))
 boxed = RobustPolicy(Newsvendor(1.0, 0.2), ball=WassersteinBall(0.1, support=Box(-50, 50)),
                      solver=DASGD(max_steps=300_000))
@@ -56,7 +56,7 @@ def stream():
     for row, outcome in zip(rows, large.y[:3000].tolist()):
         policy.learn_one(row, outcome)
 
-timed("learn_one, 3,000 rows of 20 keys", stream, 2)
+timed("learn_one, 3,000 rows of 20 keys", stream, 10)
 print(json.dumps(found))
 """
 
