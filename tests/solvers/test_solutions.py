@@ -87,3 +87,11 @@ def test_they_travel_between_processes(answers):
     np.testing.assert_array_equal(copy.theta, answers.theta)
     assert copy[5].certificate == answers[5].certificate
     assert copy[5].status == answers[5].status
+
+
+def test_costs_of_each_product_are_solved_beside_others():
+    two = describe(0, cost=Newsvendor([1.0, 2.0], [0.2, 0.3]), products=2)
+    answers = solve_many([two, *[describe(1)] * 20])
+    assert answers.converged.all()
+    assert answers[0].parameters.theta.shape == (3, 2)
+    assert answers[0].certificate.upper == pytest.approx(solve_many([two])[0].certificate.upper)

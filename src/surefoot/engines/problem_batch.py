@@ -122,6 +122,9 @@ def plain_problems(problems: Sequence[Problem], gap_tol: float, max_steps: int) 
     cost, policy, ball, kind = None, None, None, None
     places, chosen, rows, columns, nominals = [], [], [], [], []
     for place, problem in enumerate(problems):
+        nominal = problem.nominal
+        if not isinstance(nominal, Empirical) or nominal.outcomes.shape[1] != 1:
+            continue
         # Most problems share all but their rows.
         if problem.cost is not cost or problem.policy is not policy or problem.ball is not ball:
             cost, policy, ball = problem.cost, problem.policy, problem.ball
@@ -130,8 +133,7 @@ def plain_problems(problems: Sequence[Problem], gap_tol: float, max_steps: int) 
                 known[parts] = _kind(problem, len(kinds))
                 kinds += [] if (new := known[parts]) is None else [new]
             kind = known[parts]
-        nominal = problem.nominal
-        if kind is None or not isinstance(nominal, Empirical) or nominal.outcomes.shape[1] != 1:
+        if kind is None:
             continue
         n, s = nominal.contexts.shape
         if n > MOST_ROWS or n * s > MOST_NUMBERS or (kind.scale is not None and len(kind.scale) != s):

@@ -1,4 +1,4 @@
-"""What a slip of the pen may do: far contexts are cut to the range of sound ones, gross errors named.
+"""What a slip of the pen may do: columns keep to the range of sound rows, gross errors are named.
 
 A robust scale is the larger of two: what the middle half, and what the middle four fifths, of normal
 numbers would have as their standard deviation. Up to a tenth of the rows on one side cannot move it.
@@ -18,8 +18,7 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 GROSS = 8.0
 # On the logarithm, where a factor of ten is a step of 2.3, fewer are enough.
 GROSS_LOG = 5.0
-# Far contexts are taken as the nearest sound one, in a column of so many levels; they are errors if
-# they are so many times as far out.
+# A context must be so many times as far out as any sound one, in a column of so many levels.
 ALONE, LEAST_LEVELS = 3.0, 5
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
@@ -224,8 +223,6 @@ class Cleaned(NamedTuple):
         Of all rows, cut to what can be believed.
     least, most
         Of each column.
-    seen
-        The least and the largest number of each column that is no error, shape (2, columns).
     kept
         Which rows are worth learning from.
     suspects
@@ -236,16 +233,14 @@ class Cleaned(NamedTuple):
     outcomes: FloatArray
     least: FloatArray
     most: FloatArray
-    seen: FloatArray
     kept: IntArray
     suspects: tuple[Suspect, ...]
 
 
 def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     """Cut rows to what can be believed, and say which of them look wrong."""
-    far = far_contexts(contexts)
-    gross = gross_contexts(contexts, far)
-    least, most = column_range(contexts, far)
+    gross = gross_contexts(contexts, far_contexts(contexts))
+    least, most = column_range(contexts, gross)
     cut = np.clip(contexts, least, most)
     wrong, expected, bounded = judged_outcomes(cut, outcomes)
     suspects = [
@@ -257,5 +252,4 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     ]
     lost = wrong | gross.any(axis=1)
     kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
-    seen = np.stack(column_range(contexts, gross))
-    return Cleaned(cut, bounded, least, most, seen, kept, tuple(suspects))
+    return Cleaned(cut, bounded, least, most, kept, tuple(suspects))

@@ -127,7 +127,7 @@ class Ensemble:
         trend = past if self.protect == 0.0 else None
         stack = Stack(
             tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend,
-            along=moving_along(rows, past), seen=clean.seen,
+            along=moving_along(rows, past),
         )  # fmt: skip
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)

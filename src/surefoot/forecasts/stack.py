@@ -66,9 +66,6 @@ class Stack:
         What recent errors add to every decision.
     along
         How much each column changes with the level of the past; None is one for the past alone.
-    seen
-        The least and the largest number of each column that was seen and is no error, shape (2,
-        columns): those beyond ``least`` and ``most`` were taken as the nearest inside. None: these two.
     """
 
     members: tuple[Member, ...]
@@ -82,7 +79,6 @@ class Stack:
     trend: IntArray | None
     shift: float = 0.0
     along: FloatArray | None = None
-    seen: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -104,10 +100,6 @@ class Stack:
                 raise InvalidInputError(f"trend must name columns, got {self.trend}.")
         if self.along is not None:
             check_array("along", self.along, self.least.shape)
-        if self.seen is not None:
-            check_array("seen", self.seen, (2, len(self.least)))
-            if not (self.seen[0] <= self.seen[1]).all():
-                raise InvalidInputError("seen must hold the least and the largest, got others.")
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -142,7 +134,7 @@ class Stack:
     def _beyond(self, contexts: FloatArray, reach: float) -> FloatArray:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
         moves = self._cut(contexts, max(reach, self.margin)) - self._cut(contexts, self.margin)
-        return moves * trust_of_farthest(_outside(contexts, self.least, self.most) / self.far_margin)
+        return moves * trust_of_farthest(self._outside(contexts) / self.far_margin)
 
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
@@ -173,12 +165,10 @@ class Stack:
         return np.clip(contexts, self.least - room, self.most + room)
 
     def far(self, contexts: FloatArray) -> BoolArray:
-        """Return which numbers are far outside all seen, as a matrix; none of constant columns is."""
-        seen = (self.least, self.most) if self.seen is None else self.seen
-        return _outside(contexts, *seen) > self.far_margin
+        """Return which numbers are far outside, shape of the contexts; not of constant columns."""
+        return self._outside(contexts) > self.far_margin
 
-
-def _outside(contexts: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Return how many ranges numbers lie outside a range of each column; constant columns have none."""
-    size = np.where(least < most, most - least, np.inf)
-    return np.maximum(np.maximum(least - contexts, contexts - most), 0.0) / size
+    def _outside(self, contexts: FloatArray) -> FloatArray:
+        """Return how many ranges numbers lie outside what was seen; constant columns have none."""
+        size = np.where(self.least < self.most, self.most - self.least, np.inf)
+        return np.maximum(np.maximum(self.least - contexts, contexts - self.most), 0.0) / size
