@@ -37,7 +37,7 @@ demo: $(VENV)/.demo
 # Bytecode is written even where the shell says otherwise: each of the dozens of processes that tests start would
 # compile the package anew, which takes a second.
 test: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -51,20 +51,10 @@ EXTRA = re.compile(
 )
 
 
-# Files that take half a minute begin first: begun last, one would keep one worker busy while the other is idle.
-LONGEST = (
-    "solvers/test_dasgd_autodiff.py", "estimators/test_robust_estimator.py", "solvers/test_many_packed.py",
-    "panels/test_running.py", "test_examples.py", "test_docs.py", "engines/test_moved_planes.py",
-    "estimators/test_robust_policy_autodiff.py", "online/test_general.py", "estimators/test_loading.py",
-)  # fmt: skip
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is nightly
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of sweeps to the night, and begin with what takes long."""
+    """Leave most cases of sweeps to the night."""
     mark_sweeps(items)
-    places = {f"tests/{name}": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.nodeid.split("::")[0], len(LONGEST)))
 
 
 @pytest.hookimpl(wrapper=True)
