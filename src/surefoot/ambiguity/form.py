@@ -66,7 +66,7 @@ class Adversary(NamedTuple):
 class Geometry(NamedTuple):
     """The numbers that decide how a sample moves, in the units of a form.
 
-    ``pull`` is 1/kappa, zero where outcomes cannot move; bounds are those of contexts.
+    ``inverse_kappa`` is 1/kappa, zero where outcomes cannot move; bounds are those of contexts.
     """
 
     slopes: FloatArray
@@ -74,7 +74,7 @@ class Geometry(NamedTuple):
     smoothing: float
     radius: float
     order: int
-    pull: float
+    inverse_kappa: float
     boxed: bool
     lower: FloatArray
     upper: FloatArray

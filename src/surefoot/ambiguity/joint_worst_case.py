@@ -109,16 +109,18 @@ def line_moves(
     slopes = form.lines.slopes[line]
     contexts, distance = context_moves(form.first, theta @ slopes, gamma)
     outcomes = np.zeros_like(form.outcomes)
-    if not form.pulls.any():
+    if not form.inverse_kappas.any():
         return contexts, outcomes, distance
     low = np.column_stack([one.outcome_lower - one.outcomes for one in form.products])
     high = np.column_stack([one.outcome_upper - one.outcomes for one in form.products])
     if form.order == 2:
-        outcomes = np.clip(-slopes * form.pulls / (2.0 * gamma), low, high)
-        return contexts, outcomes, distance + outcomes**2 @ (1.0 / form.pulls)
-    priced = order_one_moves(-slopes * form.pulls, low / form.pulls, high / form.pulls, gamma)
+        outcomes = np.clip(-slopes * form.inverse_kappas / (2.0 * gamma), low, high)
+        return contexts, outcomes, distance + outcomes**2 @ (1.0 / form.inverse_kappas)
+    scaled = order_one_moves(
+        -slopes * form.inverse_kappas, low / form.inverse_kappas, high / form.inverse_kappas, gamma
+    )
     # An infinite move costs infinitely.
-    return contexts, priced * form.pulls, distance + np.sqrt((priced**2).sum(axis=1))
+    return contexts, scaled * form.inverse_kappas, distance + np.sqrt((scaled**2).sum(axis=1))
 
 
 def open_ways(form: JointRows, theta: FloatArray) -> list[Way]:
@@ -135,10 +137,10 @@ def open_ways(form: JointRows, theta: FloatArray) -> list[Way]:
         if norm > 0.0:
             ways.append(Way(norm, line, way / norm, still))
         free = np.where(slopes > 0.0, open_below, open_above)
-        rates = np.where(free, -slopes * form.pulls, 0.0)
+        rates = np.where(free, -slopes * form.inverse_kappas, 0.0)
         rate = float(np.linalg.norm(rates))
         if rate > 0.0:
-            ways.append(Way(rate, line, np.zeros(len(theta)), rates / rate * form.pulls))
+            ways.append(Way(rate, line, np.zeros(len(theta)), rates / rate * form.inverse_kappas))
     return ways
 
 
@@ -200,7 +202,7 @@ def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: f
     contexts = moves.contexts + np.outer(length, way.contexts)
     outcomes = moves.outcomes + np.outer(length, way.outcomes)
     distance = np.sqrt((contexts**2).sum(axis=1))
-    if form.pulls.any():
-        distance = distance + np.sqrt(((outcomes / form.pulls) ** 2).sum(axis=1))
+    if form.inverse_kappas.any():
+        distance = distance + np.sqrt(((outcomes / form.inverse_kappas) ** 2).sum(axis=1))
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
     return [Part(form.weights - weights, moves), Part(weights, far)]

@@ -53,7 +53,7 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
     [array([0.]), array([1.])]
     """
     X, y, pieces, constant = rows.contexts, rows.outcomes, rows.pieces, int(rows.intercept)
-    if not pieces.two:  # slopes between the outermost lines have a price of their own
+    if not pieces.two:  # slopes between the outermost lines have a cost of their own
         return [solve_program(rows, float(l1)) for l1 in strengths]
     n, s = X.shape
     # Centred and scaled columns: the strengths take the scale over, the intercept the centre.

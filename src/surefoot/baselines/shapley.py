@@ -119,7 +119,7 @@ class Shapley(Baseline):
         A number >= 0 in units of the context, or "auto" to choose it by five-fold cross-validation.
         One radius serves all products.
     outcome_cost
-        Price kappa > 0 of moving an outcome by one unit; infinity: only contexts move.
+        Transport cost kappa > 0 of moving an outcome by one unit; infinity: only contexts move.
     random_state
         A whole number; it decides the folds of "auto".
 

@@ -104,8 +104,8 @@ def paired_interval(
     if len(differences) < 2:
         return math.nan, math.nan
     mean = float(np.mean(differences))
-    reach = float(stats.t.ppf(0.5 + confidence / 2, len(differences) - 1)) * standard_error
-    return mean - reach, mean + reach
+    half_width = float(stats.t.ppf(0.5 + confidence / 2, len(differences) - 1)) * standard_error
+    return mean - half_width, mean + half_width
 
 
 @dataclass(frozen=True, eq=False, repr=False)

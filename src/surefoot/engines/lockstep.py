@@ -117,7 +117,7 @@ class _Program:
         # Those that are not plain step, too, with numbers that do no harm.
         plainly = {
             name: np.where(self.numbers["plain"], self.numbers[name], 1.0)
-            for name in ("decision", "cost", "up", "down", "radius", "pull")
+            for name in ("decision", "cost", "up", "down", "radius", "inverse_kappa")
         }
         with self.jax.enable_x64(True):
             forms = self.jax.device_put(engine.Forms(*self.forms[:4], **plainly))

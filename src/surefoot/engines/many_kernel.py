@@ -134,7 +134,7 @@ def policy_of(form, axes, mean, theta):
     constant = theta[count] if abs(theta[count]) > SMALLEST_PARAMETER else 0.0
     if form.order == 2:
         shift = (form.down - form.up) / (2.0 * math.sqrt(form.up * form.down))
-        constant += shift * form.radius * math.sqrt(squared + form.pull)
+        constant += shift * form.radius * math.sqrt(squared + form.inverse_kappa)
     return found, constant - dot(mean, found)
 
 
@@ -203,7 +203,7 @@ def _stepped(form, draws, rows, theta, slopes, gradient, mean_slope, metric, siz
     count = size - (1 if form.intercept else 0)
     mean_slope = primal_dual_steps(
         rows, form.outcomes, form.weights, draws,
-        form.up, form.down, form.radius, form.order, form.pull, form.intercept, count,
+        form.up, form.down, form.radius, form.order, form.inverse_kappa, form.intercept, count,
         theta, slopes, gradient, mean_slope, primal_steps, dual_steps,
     )  # fmt: skip
     return mean_slope, _rebalanced(
