@@ -225,8 +225,8 @@ class AffineForm(AffineRows, ABC):
 
     def worst_value(self, theta: FloatArray, intercept: float) -> tuple[float, float]:
         """Return the worst-case expected cost of a policy and the multiplier that attains it."""
-        found = self.adversary(theta, intercept)
-        return found.value, float(found.multiplier[0])
+        adversary = self.adversary(theta, intercept)
+        return adversary.value, float(adversary.multiplier[0])
 
     def start(self) -> tuple[tuple[FloatArray, Any], Any]:
         """Return the best constant decision (zero without an intercept) as a policy, and its slopes."""

@@ -50,8 +50,8 @@ def worst_value(form: JointRows, theta: FloatArray, intercept: FloatArray) -> tu
         return nominal, 0.0
     if form.order == 1 and not form.boxed:
         return nominal + form.radius * steepest, steepest
-    found = search(form, policy)
-    return max(found.value, nominal), found.best
+    bracket = search(form, policy)
+    return max(bracket.value, nominal), bracket.best
 
 
 def value_and_multipliers(form: JointRows, policy: JointPolicy) -> tuple[float, tuple[float, ...]]:
@@ -61,8 +61,8 @@ def value_and_multipliers(form: JointRows, policy: JointPolicy) -> tuple[float, 
         return value, ()
     if form.order == 1 and not form.boxed:
         return value, ()
-    found = search(form, policy)
-    return value, (found.low, found.high)
+    bracket = search(form, policy)
+    return value, (bracket.low, bracket.high)
 
 
 def search(form: JointRows, policy: JointPolicy) -> Around:
@@ -96,8 +96,8 @@ def best_moves(form: JointRows, policy: JointPolicy, gamma: float) -> JointMoves
             gained = contexts @ (policy[0] @ slopes) - outcomes @ slopes
             value = on_lines[:, line] + gained - gamma * distance
         value = np.where(np.isnan(value), np.inf, value)
-        found = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
-        best = found if best is None else better(best, found)
+        moves = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
+        best = moves if best is None else better(best, moves)
     assert best is not None  # there are at least four lines
     return best
 
@@ -164,8 +164,8 @@ def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[Part]:
         return [Part(form.weights, stays)]
     if form.order == 1 and not form.boxed:
         return _far_parts(form, policy, stays, value)
-    found = search(form, policy)
-    below, above = (best_moves(form, policy, gamma) for gamma in (found.low, found.high))
+    bracket = search(form, policy)
+    below, above = (best_moves(form, policy, gamma) for gamma in (bracket.low, bracket.high))
     spent = [float(form.weights @ moves.distance) for moves in (below, above)]
     if not np.isfinite(spent[0]):  # an open side: what is left of the budget goes far
         return _far_parts(form, policy, above, value)

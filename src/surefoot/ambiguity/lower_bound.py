@@ -177,11 +177,11 @@ def free_bound(
 
     def gain(share: float) -> float:
         """Spend on the outcomes what the contexts leave over."""
-        found = [means(lines, share) for lines in sets]
+        moments = [means(lines, share) for lines in sets]
         if form.order == 1:
             left = form.radius * form.pieces.steepest - share * gradient_norm
-            return found[0][0] + share * paid + max(left, 0.0) * form.inverse_kappa
-        return share * paid + _best_mixture(form, found, (share * gradient_norm) ** 2)
+            return moments[0][0] + share * paid + max(left, 0.0) * form.inverse_kappa
+        return share * paid + _best_mixture(form, moments, (share * gradient_norm) ** 2)
 
     return _best(gain, most, SECTIONS)
 

@@ -157,13 +157,13 @@ def mended_bound(
     idle = shares * [idle_value(form) for form in products]
     value, total, gain = 0.0, 1.0, own.sum() - idle.sum()
     for j, form in enumerate(products):
-        found = repair(form, centre, left[0][:, j], float(left[1][j]))
+        repairs = repair(form, centre, left[0][:, j], float(left[1][j]))
         # A program does not resolve a product that costs next to nothing beside the others. On its
         # outermost lines with mean slope zero, whatever the others do, it leaves nothing over.
-        if found is None or own[j] - idle[j] < found[0] * gain:
+        if repairs is None or own[j] - idle[j] < repairs[0] * gain:
             value += float(idle[j])
             continue
-        share, repaired, distance = found
+        share, repaired, distance = repairs
         value += float(own[j] + share * (shares[j] * repaired + idle.sum() - idle[j]))
         spent, total = spent + share * distance, total + share
     value, spent = value / total, spent / total

@@ -286,8 +286,8 @@ def value_and_multipliers(
     if not form.boxed:
         value, gamma = worst_value(form, theta, intercept)
         return value, (gamma,) if form.order == 2 else ()
-    found = _search_multiplier(form, theta, intercept)
-    return found.value, (found.low, found.high)
+    bracket = _search_multiplier(form, theta, intercept)
+    return bracket.value, (bracket.low, bracket.high)
 
 
 def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray, float]:

@@ -173,17 +173,17 @@ class RowPasses:
         count, totals = 0, list[list[RowSums]]()
         for batch in batches:
             columns, outcomes = self.rows(*batch)
-            found = [
+            own_sums = [
                 [batch_sums(form.pieces, columns, outcomes[:, j], point) for point in points[j]]
                 for j, form in enumerate(self.forms)
             ]
             count += len(columns)
             if totals:
-                found = [
+                own_sums = [
                     [one.plus(other) for one, other in zip(*product, strict=True)]
-                    for product in zip(totals, found, strict=True)
+                    for product in zip(totals, own_sums, strict=True)
                 ]
-            totals = found
+            totals = own_sums
         return [[one.over(count) for one in product] for product in totals]
 
     @cached_property
@@ -209,12 +209,12 @@ class RowPasses:
 
     def multipliers(self, thetas: Sequence[FloatArray]) -> FloatArray:
         """Return the multiplier of each product's upper bound, in the user's units."""
-        found = []
+        multipliers = []
         for form, theta in zip(self.forms, thetas, strict=True):
             gamma = form.slope_constant * form.dual_norm(theta) if form.radius > 0.0 else 0.0
             gamma /= 2.0 * form.radius if form.order == 2 and form.radius > 0.0 else 1.0
-            found.append(gamma * form.value_unit / form.column_unit**form.order)
-        return np.array(found)
+            multipliers.append(gamma * form.value_unit / form.column_unit**form.order)
+        return np.array(multipliers)
 
     def lower(self, product: int, sums: RowSums) -> float:
         """Return a value that the worst case of no policy can go below, from the slopes of a point.

@@ -144,30 +144,30 @@ def climb(
     def stiffer(curvature: Array) -> Array:
         return 2.0 * curvature + gamma if order == 2 else STIFFER * curvature
 
-    def body(here: Climb, _: None) -> tuple[Climb, None]:
-        ahead = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
+    def body(climb: Climb, _: None) -> tuple[Climb, None]:
+        ahead = propose(climb.move, climb.slopes, gamma, climb.curvature, order, limits)
         value, slopes = look(ahead)
-        good = value >= here.value - ROUNDING * jnp.abs(here.value)
+        good = value >= climb.value - ROUNDING * jnp.abs(climb.value)
 
         def pick(new: Array, old: Array) -> Array:
             return jnp.where(good, new, old)
 
         return Climb(
-            move=jax.tree.map(pick, ahead, here.move),
-            value=pick(value, here.value),
-            slopes=jax.tree.map(pick, slopes, here.slopes),
-            curvature=pick(softer * here.curvature, stiffer(here.curvature)),
+            move=jax.tree.map(pick, ahead, climb.move),
+            value=pick(value, climb.value),
+            slopes=jax.tree.map(pick, slopes, climb.slopes),
+            curvature=pick(softer * climb.curvature, stiffer(climb.curvature)),
             accepted=good,
         ), None
 
     value, slopes = look(start)
-    here = Climb(start, value, slopes, curvature, jnp.array(True))
-    here, _ = jax.lax.scan(body, here, None, length=steps - 1, unroll=unroll)
+    climb = Climb(start, value, slopes, curvature, jnp.array(True))
+    climb, _ = jax.lax.scan(body, climb, None, length=steps - 1, unroll=unroll)
     if order == 1:  # a step that grows must be looked at
-        return here
-    last = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
-    taken = jax.tree.map(lambda new, old: jnp.where(here.accepted, new, old), last, here.move)
-    return here._replace(move=taken)
+        return climb
+    last = propose(climb.move, climb.slopes, gamma, climb.curvature, order, limits)
+    taken = jax.tree.map(lambda new, old: jnp.where(climb.accepted, new, old), last, climb.move)
+    return climb._replace(move=taken)
 
 
 def far_starts(

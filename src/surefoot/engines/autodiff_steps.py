@@ -217,10 +217,10 @@ def update(
     gamma = jnp.exp(state.log_multiplier)
 
     def one(x: Array, y: Array) -> tuple[Array, Tree, Array, Array]:
-        found = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
-        move = jax.lax.stop_gradient(found.move)
+        adversary = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
+        move = jax.lax.stop_gradient(adversary.move)
         cost, gradient = parameter_slopes(method, state.trained, arena, *moved(arena, x, y, move))
-        return cost, gradient, transport(move, method.order), found.curvature
+        return cost, gradient, transport(move, method.order), adversary.curvature
 
     cost, gradient, distance, curvature = _over_batch(one, x, y)
     progress = state.steps / arena.total_steps
@@ -324,10 +324,10 @@ def follow(
         units = {**arena.units, "mean": row.mean, "spread": row.spread, "unit": row.unit}
         decision = method.policy.evaluate(average["policy"], units, row.context, jnp)
         inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
-        here = arena._replace(
+        row_arena = arena._replace(
             radius=row.radius, scale=row.scale, inside=inside, units=units, total_steps=jnp.ones(())
         )
-        state, info = update(method, here, forget(state, row.keep), (row.context, row.outcome))
+        state, info = update(method, row_arena, forget(state, row.keep), (row.context, row.outcome))
         average = jax.tree.map(
             lambda mean, newest: row.share * newest + (1.0 - row.share) * mean,
             average, state.trained,

@@ -94,7 +94,7 @@ def plane_program(
     held = np.flatnonzero(rows >= 0)
     shape = len(rows), len(weights)
     levels = csr_array((-1.0 / size[held], (held, rows[held])), shape=shape)
-    found = optimize.linprog(
+    result = optimize.linprog(
         np.concatenate([np.zeros(len(centre)), [1.0], weights]),
         A_ub=hstack([csr_array(dense / size[:, None]), levels], format="csr"),
         b_ub=right / size,
@@ -105,10 +105,10 @@ def plane_program(
         ],
         method="highs",
     )
-    if found.status != 0:
+    if result.status != 0:
         return None
-    masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
-    return found.x[: len(centre)], float(found.fun), masses
+    masses = np.maximum(-result.ineqlin.marginals, 0.0) / size
+    return result.x[: len(centre)], float(result.fun), masses
 
 
 class PlaneRun(ABC):
@@ -293,8 +293,8 @@ class CuttingPlaneRun(PlaneRun):
         else:
             moves = best_moves(self.joint, policy, gamma)
             parts = [Atoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)]
-        found = joined(self.empty, *parts)
-        return picked(found, np.flatnonzero(np.isfinite(found.distances) & (found.distances > 0.0)))
+        atoms = joined(self.empty, *parts)
+        return picked(atoms, np.flatnonzero(np.isfinite(atoms.distances) & (atoms.distances > 0.0)))
 
     def _plan(self, masses: FloatArray) -> Plan | JointPlan:
         rows, lines, contexts, outcomes, *_ = self.atoms
@@ -322,10 +322,10 @@ class CuttingPlaneRun(PlaneRun):
         centre = np.concatenate([self.best[0].ravel(), self.best[1]])
         trust_radius = np.full(len(centre), self.trust_radius)
         trust_radius[s * d :] *= joint.intercept
-        found = plane_program(dense, right, atoms.rows, joint.weights, centre, trust_radius)
-        if found is None:
+        answer = plane_program(dense, right, atoms.rows, joint.weights, centre, trust_radius)
+        if answer is None:
             return None
-        policy, value, masses = found
+        policy, value, masses = answer
         masses = np.where(gone, masses * atoms.distances, masses)
         return (policy[: s * d].reshape(s, d), policy[s * d :]), unit * value, masses
 

@@ -164,14 +164,14 @@ def _policies(theta: Array, given: Given, order: int, *, intercept: bool) -> tup
     """Return parameters and intercepts in the columns of the forms; see ``many_kernel.policy_of``."""
     theta = jnp.where(jnp.abs(theta) > SMALLEST_PARAMETER, theta, 0.0)
     turned = theta[:, :-1] if intercept else theta
-    found = jnp.einsum("pk,pkj->pj", turned, given.axes)
+    policies = jnp.einsum("pk,pkj->pj", turned, given.axes)
     if not intercept:
-        return found, jnp.zeros(len(theta))
-    constant = theta[:, -1] - jnp.sum(given.mean * found, axis=1)
+        return policies, jnp.zeros(len(theta))
+    constant = theta[:, -1] - jnp.sum(given.mean * policies, axis=1)
     if order == 2:
         shift = (given.down - given.up) / (2.0 * jnp.sqrt(given.up * given.down))
         constant += shift * given.radius * jnp.sqrt(jnp.sum(turned**2, axis=1) + given.inverse_kappa)
-    return found, constant
+    return policies, constant
 
 
 def _shrinkage_and_shift(
@@ -223,7 +223,7 @@ def compiled(order: int, *, intercept: bool, steps: int) -> Compiled:
         return Standing(theta, slopes, at.balance)
 
     def run(at: Standing, given: Given) -> Standing:
-        return jax.lax.fori_loop(0, steps, lambda _, here: step(here, given), at)
+        return jax.lax.fori_loop(0, steps, lambda _, standing: step(standing, given), at)
 
     def settle(at: Standing, after: Standing, given: Given) -> tuple[Standing, Array, Array]:
         metric = jnp.where(given.metric > 0.0, given.metric, jnp.inf)

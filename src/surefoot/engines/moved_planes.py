@@ -137,12 +137,12 @@ class MovedPlaneRun(PlaneRun):
         costs, leaves = self.batch.parameter_slopes(trained, contexts, outcomes)
         slopes = np.hstack([leaf.reshape(len(rows), -1) for leaf in leaves])
         moves = contexts - form.contexts[rows], outcomes - form.outcomes[rows]
-        found = Tangents(
+        tangents = Tangents(
             rows, slopes / self.sizes, costs - slopes @ vector, move_distances(form, *moves),
             contexts, outcomes, np.zeros(len(rows), dtype=np.int64),
         )  # fmt: skip
-        finite = np.isfinite(found.levels) & np.isfinite(slopes).all(axis=1)
-        return picked(found, np.flatnonzero(finite & np.isfinite(found.distances)))
+        finite = np.isfinite(tangents.levels) & np.isfinite(slopes).all(axis=1)
+        return picked(tangents, np.flatnonzero(finite & np.isfinite(tangents.distances)))
 
     def _kept(self, masses: FloatArray) -> Tangents:
         """Return the tangents that have mass or had some lately; each row has one that has."""
@@ -160,10 +160,10 @@ class MovedPlaneRun(PlaneRun):
         spent, budget = float(held @ atoms.distances), form.radius**form.order
         share = 1.0 if spent <= budget else budget / spent
         share = (share if form.order == 1 else np.sqrt(share)) * (1.0 - 1e-12)
-        here = form.contexts[atoms.rows[kept]], form.outcomes[atoms.rows[kept]]
-        there = atoms.contexts[kept], atoms.outcomes[kept]
-        x, y = (a + share * (b - a) for a, b in zip(here, there, strict=True))
-        distances = move_distances(form, x - here[0], y - here[1])
+        original = form.contexts[atoms.rows[kept]], form.outcomes[atoms.rows[kept]]
+        moved = atoms.contexts[kept], atoms.outcomes[kept]
+        x, y = (a + share * (b - a) for a, b in zip(original, moved, strict=True))
+        distances = move_distances(form, x - original[0], y - original[1])
         return Adversary(
             value=self.value, expected_cost=float("nan"), multiplier=self.multiplier,
             transport_cost=np.array([held[kept] @ distances]), rows=atoms.rows[kept],
@@ -178,10 +178,10 @@ class MovedPlaneRun(PlaneRun):
         dense = np.column_stack([atoms.slopes / unit, -atoms.distances / budget])
         centre, trust_radius = self.best[0], np.full(len(self.sizes), self.trust_radius)
         right = -atoms.levels / unit
-        found = plane_program(dense, right, atoms.rows, form.weights, centre, trust_radius)
-        if found is None:
+        answer = plane_program(dense, right, atoms.rows, form.weights, centre, trust_radius)
+        if answer is None:
             return None
-        at, promised, masses = found
+        at, promised, masses = answer
         inside = np.abs(at - centre).max(initial=0.0) < 0.99 * self.trust_radius
         self.bound = max(self.bound, unit * promised) if inside else self.bound
         return (at, 0.0), unit * promised, masses

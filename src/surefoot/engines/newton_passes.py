@@ -326,9 +326,9 @@ class NewtonPasses:
         sums = self.passes.sums(self.passes.nominal.batches(), points)
         self.taken += 1
         uppers = []
-        for descent, mine, found in zip(self.descents, points, sums, strict=True):
-            for point, one in zip(mine[1:], found[1:], strict=True):
+        for descent, mine, own_sums in zip(self.descents, points, sums, strict=True):
+            for point, one in zip(mine[1:], own_sums[1:], strict=True):
                 uppers.append(descent.bound(point, one))
-            descent.bound(mine[0], found[0])
-            descent.step(found[0])
+            descent.bound(mine[0], own_sums[0])
+            descent.step(own_sums[0])
         return uppers

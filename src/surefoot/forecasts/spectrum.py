@@ -142,9 +142,9 @@ class Paths:
     def coefficients(self) -> FloatArray:
         """Posterior means, shape (k, features)."""
         known, inner = self.spectrum, self.weights * self.spectrum.singular
-        found = (self.a[:, None] * inner) @ known.right.T
-        found += (self.b * (self.weights @ known.shared))[:, None] * known.common
-        return np.asarray(found)
+        coefficients = (self.a[:, None] * inner) @ known.right.T
+        coefficients += (self.b * (self.weights @ known.shared))[:, None] * known.common
+        return np.asarray(coefficients)
 
     @cached_property
     def errors(self) -> FloatArray:

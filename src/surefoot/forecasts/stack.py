@@ -125,11 +125,11 @@ class Stack:
     @property
     def _slopes(self) -> FloatArray:
         """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
-        found = np.zeros(len(self.least))
+        slopes = np.zeros(len(self.least))
         for weight, member in zip(self.weights, self.members, strict=True):
             if isinstance(member, Level | Spreading):
-                found += weight * member.forecast.theta
-        return found
+                slopes += weight * member.forecast.theta
+        return slopes
 
     def _beyond(self, contexts: FloatArray, most_ranges: float) -> FloatArray:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
