@@ -84,7 +84,7 @@ class Judging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class LineOptions:
     """What ``learn`` reads and writes."""
 
     input: Annotated[str, typer.Argument(metavar="FILE", help="Lines; - is standard input.")] = "-"

@@ -8,7 +8,7 @@ import typer
 
 from surefoot.cli.app import app, load_command, make_screen
 from surefoot.cli.economics import Economics
-from surefoot.cli.options import AsJson, Ignore, Learning, Stream
+from surefoot.cli.options import AsJson, Ignore, Learning, LineOptions
 from surefoot.cli.parsing import Command, grouped, option
 
 
@@ -24,7 +24,7 @@ def learn(
     ] = None,
     ignore: Ignore = None,
     text: Annotated[list[str] | None, option("NAME", "Names of contexts that are categories.")] = None,
-    stream: Stream,
+    stream: LineOptions,
 ) -> None:
     """Learn from a stream of lines while deciding on it.
 
