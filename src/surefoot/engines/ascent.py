@@ -171,7 +171,7 @@ def climb(
 
 
 def far_starts(
-    gain: Any, gamma: Array, order: int, limits: Limits, lengths: Array, *, between: int = 0
+    cost: Any, gamma: Array, order: int, limits: Limits, lengths: Array, *, between: int = 0
 ) -> tuple[Move, Array]:
     """Return the best moves along the slope and against it, and what each gains, on a leading axis.
 
@@ -181,7 +181,7 @@ def far_starts(
     apart, so each is tried alone: two moves, or four where outcomes move, too.
     """
     nothing = jax.tree.map(jnp.zeros_like, limits.inside)
-    slopes = jax.tree.map(jnp.multiply, gain(nothing)[1], limits.inside)
+    slopes = jax.tree.map(jnp.multiply, jax.grad(cost)(nothing), limits.inside)
     # Where the cost is flat, as where decisions are cut, any direction is as good as another.
     lines = [(slopes, limits.inside)]
     if order == 1 and slopes[1].shape[0]:
@@ -194,7 +194,7 @@ def far_starts(
     directions = jax.tree.map(lambda *parts: jnp.stack(parts), *ends)
 
     def value(move: Move) -> Array:
-        worth = gain(move)[0] - gamma * transport(move, order)
+        worth = cost(move) - gamma * transport(move, order)
         return jnp.where(jnp.isfinite(worth), worth, -jnp.inf)
 
     def along(direction: Move) -> tuple[Move, Array]:

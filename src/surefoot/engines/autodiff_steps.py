@@ -178,7 +178,7 @@ def move_sample(
     start = jax.tree.map(jnp.zeros_like, limits.inside)
     if method.restart:
         lengths = start_lengths(arena, STEP_LENGTHS)
-        moves, values = far_starts(gain, gamma, method.order, limits, lengths)
+        moves, values = far_starts(cost_of, gamma, method.order, limits, lengths)
         best = jnp.argmax(values)
         better = (arena.restart > 0.0) & (values[best] > cost_of(start))
         start = jax.tree.map(lambda far, near: jnp.where(better, far[best], near), moves, start)

@@ -7,6 +7,7 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinForm
 from surefoot.engines.canonical import Canonical, canonical
+from surefoot.engines.compiling import as_compiled
 from surefoot.engines.primal_dual_kernel import primal_dual_steps
 from surefoot.typing import FloatArray, IntArray
 
@@ -76,7 +77,7 @@ class PrimalDualRun:
         before, slopes_before = self.theta.copy(), self.slopes.copy()
         share = math.sqrt(SAFETY)
         self.mean_slope = primal_dual_steps(
-            at.rows, form.outcomes, form.weights, draws,
+            at.rows, as_compiled(form.outcomes), as_compiled(form.weights), draws,
             pieces.up, pieces.down, form.radius, form.order, form.inverse_kappa,
             at.spans_constant, at.n_penalised,
             self.theta, self.slopes, self.gradient, self.mean_slope,
