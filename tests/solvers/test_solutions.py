@@ -102,6 +102,7 @@ def test_costs_of_each_product_are_solved_beside_others():
 def test_an_answer_is_put_together_when_it_is_read():
     found = solve_many([describe(k) for k in range(20)])
     one = found[3]
+    assert {"parameters", "certificate", "status"} <= set(dir(one))
     assert set(vars(one)) == {"_source"}
     assert (one.certificate.upper, one.certificate.lower) == (found.upper[3], found.lower[3])
     assert set(vars(one)) == {"_source", "certificate"}

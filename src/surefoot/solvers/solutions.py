@@ -90,6 +90,10 @@ class _OneOfMany(Solution):
         value = vars(self)[name] = getattr(batch, name)(row)
         return value
 
+    def __dir__(self) -> list[str]:
+        """Name all parts, for completion, not only those that were read."""
+        return sorted({*super().__dir__(), *Solution.__dataclass_fields__})
+
     def __repr__(self) -> str:
         """Print what any Solution prints."""
         return repr(copy(self))
