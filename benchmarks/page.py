@@ -190,11 +190,15 @@ harm, and takes longer for that. Where policies changed, as with the default, it
 def cores_section():
     rows = read_csv("cores")
     heads = {
-        "cores": "cores", "seconds": "seconds", "times_one_core": "times one core",
-        "with_solutions_seconds": "with each Solution made, s",
+        "what": "", "cores": "cores", "seconds": "seconds", "times_one_core": "times one core",
+        "least_seconds": "least, s", "least_times_one_core": "times one core's least",
     }  # fmt: skip
-    return f"""{int(rows[0]["problems"]):,} problems of 100 rows and 20 columns by `solve_many`, each to a certified gap of 1 %, parameters
-and gaps read as arrays. Reading each answer as a `Solution` is Python, on one core, and comes on top.
+    return f"""{int(rows[0]["problems"]):,} problems of 100 rows and 20 columns by `solve_many`, each to a certified gap of 1 %: parameters
+and gaps read as arrays, or policy and certificate of each `Solution`, which is Python on one core. Medians of
+{len(rows[0]["rounds"].split())} rounds that take all numbers of cores in turn; each round is in the results. Below them is what the
+machine gives to loops that share nothing: `chain`, in which each operation waits for the last one, and `sums`, in which
+none does. A machine of whole cores gives as many times one core in both. This one says of itself that it has one thread a
+core (`lscpu`); but where `sums` gains half of what `chain` does, two of its "cores" are most likely hyperthreads of one.
 
 {table(rows, heads)}
 
@@ -205,11 +209,13 @@ def device_section():
     rows = read_csv("device")
     heads = {
         "what": f"on one {rows[0]['device']}", "first_seconds": "first run, s", "seconds": "then, s",
-        "solutions_seconds": "making each Solution, s", "ratio_to_one": "ratio to one policy", "check": "",
+        "each_solution_seconds": "each Solution read, s", "ratio_to_one": "ratio to one policy",
+        "check": "",
     }  # fmt: skip
     return f"""Affine problems, each to a certified gap of 1 %, by `solve_many` on the host's cores and with `engine="batch"` on the
-GPU, parameters and gaps read as arrays (reading each answer as a `Solution` comes on top); and neural policies trained side
-by side, their data on the device. Times after the first run, which compiles.
+GPU in turn, parameters and gaps read as arrays, or policy and certificate of each `Solution`; and neural policies trained
+side by side, their data on the device. Times after the first run, which compiles: medians of problems, the best of
+policies.
 
 {table(rows, heads)}
 

@@ -91,14 +91,15 @@ def draw_lines(axes, lines, title, x, y):
 def draw():
     """Draw the panels whose results there are."""
     rows = read_csv("cores")
-    solved = f"solve_many, {int(rows[0]['problems']):,} problems"
-    cores = lines_of(rows, "cores", "seconds", lambda row: solved)
-    counts, seconds = zip(*cores[solved], strict=True)
+    cores = lines_of(
+        [row for row in rows if row["problems"]], "cores", "seconds", lambda row: row["what"]
+    )
+    counts, seconds = zip(*cores[rows[0]["what"]], strict=True)
     cores[EVEN] = [(count, seconds[0] * counts[0] / count) for count in counts]
     panels = [
         (lines_of(read_csv("panel_series"), "series", "processor_s", lambda row: row["way"]),
          "Series against time", "series of 100 rows and 20 columns", "processor seconds"),
-        (cores, "Cores against time", "cores", "seconds"),
+        (cores, f"Cores against time, {int(rows[0]['problems']):,} problems", "cores", "seconds"),
     ]  # fmt: skip
     memory = read_csv("beyond_memory")
     if memory:
@@ -109,7 +110,7 @@ def draw():
         draw_lines(one, *panel)
     axes[1].minorticks_off()
     axes[1].set_xticks(counts, [f"{count:g}" for count in counts])
-    shares = [0.25, 0.5, 1.0, 2.0, 4.0]
+    shares = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0]
     axes[1].set_yticks(shares, [f"{share:g}" for share in shares])
     figure.savefig(RESULTS / "scaling.png", dpi=130)
     print(f"wrote {RESULTS / 'scaling.png'}")

@@ -2,9 +2,11 @@
 
 import math
 import numbers
+import os
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,6 +93,20 @@ def check_instance(name: str, value: Any, kind: Any, example: str) -> None:
         got = repr(value)
         got = got if len(got) <= LONGEST_REPR else f"an object of type {type(value).__name__}"
         raise InvalidTypeError(f"{name} must be {example}, got {got}.")
+
+
+def check_path(name: str, value: Any) -> Path:
+    """Return the path of a file or folder, or refuse what is none."""
+    check_instance(name, value, str | os.PathLike, "the path of a folder or file")
+    return Path(value)
+
+
+def listed_names(option: str, names: Any) -> tuple[str, ...]:
+    """Return names of columns; a single one may be given as it is."""
+    if isinstance(names, str):
+        return (names,)
+    check_instance(option, names, Iterable, "the name of a column, or a sequence of names")
+    return tuple(names)
 
 
 def refuse_masked(name: str, values: Any) -> None:

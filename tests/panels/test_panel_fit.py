@@ -83,6 +83,14 @@ def test_everything_is_automatic_if_only_the_cost_is_given():
     assert "below the constant order" in repr(found)
 
 
+def test_keys_are_given_in_order_and_looked_up(table):
+    assert list(table) == [record.key for record in table.records]
+    assert ("north", 1) in table
+    assert ("north", "1") in table
+    assert "north" not in table
+    assert 0 not in table
+
+
 def test_the_seed_comes_from_the_key(quick):
     def state(key, seed=0):
         named = PanelColumns(("shop",), "sales", None, ("price",))
@@ -316,7 +324,14 @@ def test_options_are_checked_by_name(frame, quick, options, message):
         fit_many(**given)
 
 
-def test_kinds_are_checked_by_name(frame):
+def test_kinds_are_checked_by_name(frame, quick):
+    for options, message in (
+        ({"by": None}, "by must be the name of a column, or a sequence of names, got None"),
+        ({"by": BY, "contexts": 3}, "contexts must be the name of a column, or a sequence of"),
+        ({"by": BY, "folder": 3}, "folder must be the path of a folder or file, got 3"),
+    ):
+        with pytest.raises(InvalidTypeError, match=message):
+            fit_many(frame, outcome="sales", model=quick, **options)
     with pytest.raises(InvalidTypeError, match="cost must be a cost such as"):
         fit_many(frame, BY, "sales", cost=1.0)
     with pytest.raises(InvalidTypeError, match="model must be a policy such as"):

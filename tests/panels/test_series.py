@@ -60,7 +60,8 @@ def test_declared_categories_are_told():
     [
         ([1.0, np.nan, np.inf], "must be finite, got NaN or infinity in 2 of 3 rows"),
         (np.array([1, None, 2], dtype=object), "NaN or infinity in 1 of 3"),
-        (np.array(["a", "b", "c"]), "must be a number, got <U1"),
+        (np.array(["a", "b", "c"]), "^The outcome must be a number, got <U1.$"),
+        (np.array([True, False]), "^The outcome must be a number, got bool.$"),
         (np.array(["a", "b", "c"], dtype=object), "must be a number, got could not convert"),
     ],
 )
@@ -105,17 +106,21 @@ def test_a_gap_in_time_is_the_fault_of_its_series(times):
 
 
 @pytest.mark.parametrize(
-    "times",
+    ("times", "got"),
     [
-        np.array(["02.01.2024", "01.02.2024", "03.01.2024"]),
-        np.array([1, "never", 3], dtype=object),
-        np.array([1.0, np.inf, 3.0]),
+        (
+            np.array(["02.01.2024", "01.02.2024", "03.01.2024"]),
+            r"'02\.01\.2024': turn texts into dates",
+        ),
+        (np.array([1, "never", 3], dtype=object), "'never': turn texts into dates"),
+        (np.array([1.0, np.inf, 3.0]), r"inf\.$"),
     ],
 )
-def test_times_that_are_no_times_are_the_fault_of_their_series(times):
+def test_times_that_are_no_times_are_the_fault_of_their_series(times, got):
     columns = {"shop": np.array(["a"] * 3), "sales": np.arange(3.0), "x": np.arange(3.0), "day": times}
     (series,) = split_series(columns, PanelColumns(("shop",), "sales", "day", ("x",)))
-    with pytest.raises(InvalidInputError, match="time must be a date or a finite number in every row"):
+    words = f"time must be a date or a finite number in every row, got {got}"
+    with pytest.raises(InvalidInputError, match=words):
         series.table()
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from surefoot import PolicyTable, RollingWindow, fit_many
-from surefoot.exceptions import InvalidInputError, ModelFileError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, ModelFileError
 
 BY = ("shop", "product")
 
@@ -46,6 +46,14 @@ def test_a_table_from_a_folder_holds_its_models(frame, quick, tmp_path):
     np.testing.assert_array_equal(
         PolicyTable.load(tmp_path / "t.parquet").decide(frame), kept.decide(frame)
     )
+
+
+def test_a_path_must_be_one(table):
+    for use in (table.save, PolicyTable.load):
+        with pytest.raises(
+            InvalidTypeError, match="^path must be the path of a folder or file, got None"
+        ):
+            use(None)
 
 
 def test_few_models_stay_ready(table, frame, monkeypatch):

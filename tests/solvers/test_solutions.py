@@ -1,6 +1,8 @@
 """The answers to many problems: read like a list, or as arrays."""
 
+import copy
 import pickle
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -83,10 +85,10 @@ def test_no_answers_are_empty_arrays():
 
 
 def test_they_travel_between_processes(answers):
-    copy = pickle.loads(pickle.dumps(answers))
-    np.testing.assert_array_equal(copy.theta, answers.theta)
-    assert copy[5].certificate == answers[5].certificate
-    assert copy[5].status == answers[5].status
+    other = pickle.loads(pickle.dumps(answers))
+    np.testing.assert_array_equal(other.theta, answers.theta)
+    assert other[5].certificate == answers[5].certificate
+    assert other[5].status == answers[5].status
 
 
 def test_costs_of_each_product_are_solved_beside_others():
@@ -95,3 +97,37 @@ def test_costs_of_each_product_are_solved_beside_others():
     assert answers.converged.all()
     assert answers[0].parameters.theta.shape == (3, 2)
     assert answers[0].certificate.upper == pytest.approx(solve_many([two])[0].certificate.upper)
+
+
+def test_an_answer_is_put_together_when_it_is_read():
+    found = solve_many([describe(k) for k in range(20)])
+    one = found[3]
+    assert {"parameters", "certificate", "status"} <= set(dir(one))
+    assert set(vars(one)) == {"_source"}
+    assert (one.certificate.upper, one.certificate.lower) == (found.upper[3], found.lower[3])
+    assert set(vars(one)) == {"_source", "certificate"}
+    assert one.certificate is one.certificate
+    assert one.history[-1][:4] == (
+        one.n_steps, found.upper[3], found.lower[3], one.certificate.gap,
+    )  # fmt: skip
+    assert one.status == (
+        f"PrimalDual converged after {one.n_steps:,} steps "
+        f"(certified gap {100 * one.certificate.gap:.2g} %, tolerance 1 %)."
+    )
+    with pytest.raises(AttributeError, match="'Solution' object has no attribute 'certificates'"):
+        _ = one.certificates
+    with pytest.raises(FrozenInstanceError):
+        one.status = "other"
+
+
+def test_an_answer_leaves_the_others_behind():
+    found = solve_many([describe(k) for k in range(200)])
+    assert repr(found[3]).startswith("Solution(parameters=LinearParameters(3 columns, 1 product, ")
+    assert len(pickle.dumps(found[3])) < 3_000
+    for other in (pickle.loads(pickle.dumps(found[3])), copy.deepcopy(found[3]), replace(found[3])):
+        assert repr(other) == repr(found[3])
+        assert repr(other.history) == repr(found[3].history)  # seconds are not a number
+        np.testing.assert_array_equal(other.parameters.theta, found.theta[3])
+        np.testing.assert_array_equal(other.multiplier, found[3].multiplier)
+        assert (other.certificate, other.converged) == (found[3].certificate, True)
+    assert replace(found[3], n_steps=7).n_steps == 7

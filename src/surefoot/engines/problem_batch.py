@@ -93,7 +93,8 @@ def join_in_a_thread(arrays: list[FloatArray]) -> FloatArray:
     NumPy's concatenate lets go of the interpreter's lock for each array, and threads then spend more
     time handing it over than copying.
     """
-    return np.frombuffer(bytearray().join([np.ascontiguousarray(array).data for array in arrays]))
+    buffers: list[Any] = [np.ascontiguousarray(array) for array in arrays]
+    return np.frombuffer(bytearray().join(buffers))
 
 
 def join_alone(arrays: list[FloatArray]) -> FloatArray:

@@ -1,6 +1,5 @@
 """Rows in Parquet files."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from surefoot.nominals.empirical import LARGEST
 from surefoot.nominals.row_batches import RowBatches
 from surefoot.nominals.shapes import count, sizes
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_instance
+from surefoot.validation import check_path, listed_names
 
 # A draw visits this many row groups, more for many rows: one for each so many of them...
 GROUPS_A_DRAW, ROWS_A_GROUP = 8, 8192
@@ -63,8 +62,7 @@ class ParquetRows(RowBatches):
         outcome: str | Sequence[str],
         contexts: Sequence[str] | None = None,
     ) -> None:
-        check_instance("source", source, str | os.PathLike, "the path of a folder or file")
-        self.source = Path(source)
+        self.source = check_path("source", source)
         self.outcomes = _columns("outcome", outcome)
         self._files = _files_of(self.source)
         self._stamps = [_stamp(file) for file in self._files]
@@ -209,7 +207,7 @@ class ParquetRows(RowBatches):
 
 def _columns(option: str, names: str | Sequence[str]) -> tuple[str, ...]:
     """Return distinct names of columns, at least one."""
-    columns = (names,) if isinstance(names, str) else tuple(map(str, names))
+    columns = tuple(map(str, listed_names(option, names)))
     if not columns or len(set(columns)) != len(columns):
         raise InvalidInputError(f"{option} must name distinct columns, at least one, got {names!r}.")
     return columns

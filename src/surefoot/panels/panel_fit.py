@@ -16,7 +16,7 @@ from surefoot.panels.pooling import check_scales, learn_together
 from surefoot.panels.records import BORROWED, FAILED, SeriesRecord, read_part, write_part
 from surefoot.panels.running import PanelProgress, Watch, check_workers, run_tasks
 from surefoot.panels.sources import Task, named_columns, source_of
-from surefoot.validation import check_flag, check_instance, check_integer
+from surefoot.validation import check_flag, check_instance, check_integer, check_path
 
 # Series of a task: few enough to spread evenly and to lose little, many enough to cost nothing.
 TASK_SERIES = 100
@@ -102,7 +102,7 @@ def fit_many(
     if check_flag("borrow", borrow):
         check_scales(settings)
     tasks = source.tasks(settings.columns, check_integer("task_size", task_size, at_least=1))
-    place = None if folder is None else _made(Path(folder))
+    place = None if folder is None else _made(check_path("folder", folder))
     finished = {} if place is None else _finished(place)
     watch, began = Watch(len(tasks), progress), clock.perf_counter()
     records: list[SeriesRecord] = []

@@ -4,7 +4,7 @@ import math
 import statistics
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from surefoot.panels.series_warnings import in_frame, pass_on, shown, warn_of_mi
 from surefoot.panels.sources import Task, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
 from surefoot.typing import FloatArray
-from surefoot.validation import check_instance, check_integer
+from surefoot.validation import check_instance, check_integer, check_path
 
 # Models that stay ready after they were read; one takes some 100 kB.
 READY_MODELS = 1_000
@@ -89,6 +89,14 @@ class PolicyTable:
         """How many series, fitted or not."""
         return len(self.records)
 
+    def __iter__(self) -> Iterator[Key]:
+        """Give the keys of the series in order, fitted or not."""
+        return iter(self._by_key)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is such a series, fitted or not: ``("north", 7) in table``."""
+        return _wanted(key) in self._by_key
+
     def __repr__(self) -> str:
         """Return what there is to know, in one line."""
         fitted = [record for record in self.records if record.status == FITTED]
@@ -110,7 +118,7 @@ class PolicyTable:
 
     def __getitem__(self, key: Any) -> Any:
         """Return the fitted ``PreparedPolicy`` of a series: ``table["north", 7]``."""
-        wanted = tuple(map(key_text, key if isinstance(key, tuple) else (key,)))
+        wanted = _wanted(key)
         reason = self.why_not(wanted)
         if reason is None and self._by_key[wanted].status == BORROWED:
             reason = f"the series has no policy of its own: {self._by_key[wanted].reason}"
@@ -337,7 +345,8 @@ class PolicyTable:
 
     def save(self, path: str | Path) -> None:
         """Write one Parquet file: the summary, and each model in the library's own safe format."""
-        write_table_file(Path(path), self.columns, self._with_models(), self.random_state, self.pooled)
+        place = check_path("path", path)
+        write_table_file(place, self.columns, self._with_models(), self.random_state, self.pooled)
 
     def _with_models(self) -> Iterable[SeriesRecord]:
         parts: dict[str, dict[str, bytes]] = {}
@@ -353,8 +362,13 @@ class PolicyTable:
     @classmethod
     def load(cls, path: str | Path) -> "PolicyTable":
         """Return the table that ``save`` wrote; models are checked when they are first used."""
-        columns, records, random_state, pooled = read_table_file(Path(path))
+        columns, records, random_state, pooled = read_table_file(check_path("path", path))
         return cls(columns, records, random_state, pooled=pooled)
+
+
+def _wanted(key: Any) -> Key:
+    """Return a key as texts, the way series are known; one of a single column may stand alone."""
+    return tuple(map(key_text, key if isinstance(key, tuple) else (key,)))
 
 
 def _model_name(key: Key) -> str:

@@ -70,8 +70,9 @@ class Series:
 
     def clean_outcomes(self) -> FloatArray:
         """Return the outcomes as numbers, or say what is wrong with them."""
+        given = self._given()
         try:
-            outcomes = np.array([np.nan if value is None else value for value in self._given()], float)
+            outcomes = np.array([np.nan if value is None else value for value in given], float)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"The outcome must be a number, got {error}.") from error
         bad = int((~np.isfinite(outcomes)).sum())
@@ -128,8 +129,8 @@ def raw_columns(data: Any) -> tuple[Columns, tuple[str, ...]]:
     labels = getattr(data, "columns", None) if hasattr(data, "__len__") else None
     if labels is None or not hasattr(data, "dtypes"):
         raise InvalidTypeError(
-            "data must be a pandas or polars frame (collect a lazy one) or a folder of Parquet files, "
-            f"got {type(data).__name__}."
+            "data must be a pandas or polars frame (collect a lazy one) or, to fit or evaluate, a "
+            f"folder of Parquet files, got {type(data).__name__}."
         )
     names = [str(label) for label in labels]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -206,7 +207,10 @@ def _time_fault(times: NDArray[Any]) -> str:
     if gaps:
         return f"The time must be known in every row, got a gap in {gaps} of {len(times)} rows."
     odd = [value for value in values if not _is_time(value)]
-    return f"The time must be a date or a finite number in every row, got {odd[0]!r}." if odd else ""
+    if not odd:
+        return ""
+    advice = ": turn texts into dates (pandas.to_datetime)" if isinstance(odd[0], str) else ""
+    return f"The time must be a date or a finite number in every row, got {odd[0]!r}{advice}."
 
 
 def _is_time(value: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from surefoot.exceptions import InvalidInputError, SurefootError
 from surefoot.io.arrow import load_arrow
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
-from surefoot.validation import check_instance
+from surefoot.validation import check_instance, listed_names
 
 # The parts of the key that a folder names, and its files.
 Partition = tuple[tuple[tuple[str, str], ...], list[str]]
@@ -141,7 +141,7 @@ def named_columns(
     A time that is no date orders rows and no more: a policy that is linear in it would follow a trend
     beyond everything seen.
     """
-    keys = (by,) if isinstance(by, str) else tuple(by)
+    keys = listed_names("by", by)
     if not keys or len(set(keys)) != len(keys):
         raise InvalidInputError(f"by must name distinct columns, at least one, got {keys!r}.")
     roles = [*keys, outcome]
@@ -153,7 +153,7 @@ def named_columns(
     if contexts is None:
         aside = {*roles, *([time] if time not in source.dates else [])}
         contexts = [name for name in source.names if name not in aside]
-    chosen = (contexts,) if isinstance(contexts, str) else tuple(contexts)
+    chosen = listed_names("contexts", contexts)
     check_names(source.names, chosen)
     both = [name for name in chosen if name in roles]
     if both:

@@ -76,7 +76,7 @@ class Solution:
     converged: bool | None
     status: str
     n_steps: int
-    history: tuple[Progress, ...] = field(default=(), repr=False)
+    history: tuple[Progress, ...] = field(default_factory=tuple, repr=False)
 
 
 class Solver(ABC):

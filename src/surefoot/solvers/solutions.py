@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import fields
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from surefoot.certificates import make_certificate
+from surefoot.certificates import Certificate, make_certificate, relative_gap
 from surefoot.engines.problem_batch import Replies
 from surefoot.exceptions import InvalidInputError
 from surefoot.policies import LinearParameters
@@ -29,30 +31,76 @@ class Batch(NamedTuple):
         rows = np.flatnonzero(replies.records["solved"])
         return cls(solver, places[rows], rows, replies)
 
-    def solution(self, row: int) -> Solution:
-        """Return one answer; the compiled loop does not look at a clock."""
-        first, thetas, records, looked = self.replies
-        _, _, upper, lower, floor, multiplier, steps, looks = records[row].item()
-        certificate = make_certificate(upper, lower, floor, "exact")
-        tolerance = 100 * self.solver.gap_tol
-        share = f"certified gap {100 * certificate.gap:.2g} %, tolerance {tolerance:.2g} %"
-        return Solution(
-            parameters=LinearParameters(
-                thetas[first[row] : first[row + 1], None], records["intercept"][row : row + 1].copy(),
-                np.zeros(0),
-            ),
-            multiplier=np.array([multiplier]),
-            certificate=certificate,
-            converged=True,
-            status=sentence(type(self.solver).__name__, steps, share, True),
-            n_steps=steps,
-            history=tuple(
-                [
-                    Progress(int(taken), upper, lower, gap, math.nan)
-                    for taken, upper, lower, gap in looked[row, :looks].tolist()
-                ]
-            ),
-        )  # fmt: skip
+    def parameters(self, row: int) -> LinearParameters:
+        """Return the policy of one answer."""
+        first, thetas, records, _ = self.replies
+        theta, intercept = thetas[first[row] : first[row + 1], None], records["intercept"][row]
+        return LinearParameters(theta, np.array([intercept]), np.zeros(0))
+
+    def multiplier(self, row: int) -> FloatArray:
+        """Return the optimal gamma of one problem's adversary."""
+        return np.array([self.replies.records["multiplier"][row]])
+
+    def bounds(self, row: int) -> tuple[float, float, float]:
+        """Return the upper and lower bound of one answer, and the floor of its gap."""
+        _, _, upper, lower, floor, *_ = self.replies.records[row].item()
+        return upper, lower, floor
+
+    def certificate(self, row: int) -> Certificate:
+        """Return what the bounds prove of one answer."""
+        return make_certificate(*self.bounds(row), "exact")
+
+    def converged(self, row: int) -> bool:
+        """Return what the records say: the others are not among the rows."""
+        return bool(self.replies.records["solved"][row])
+
+    def status(self, row: int) -> str:
+        """Say how the run for one answer ended."""
+        gap, tolerance = relative_gap(*self.bounds(row)), self.solver.gap_tol
+        share = f"certified gap {100 * gap:.2g} %, tolerance {100 * tolerance:.2g} %"
+        return sentence(type(self.solver).__name__, self.n_steps(row), share, self.converged(row))
+
+    def n_steps(self, row: int) -> int:
+        """Return the steps taken for one answer."""
+        return int(self.replies.records["steps"][row])
+
+    def history(self, row: int) -> tuple[Progress, ...]:
+        """Return the looks at one answer's bounds; the compiled loop does not look at a clock."""
+        looks = self.replies.looked[row, : self.replies.records["looks"][row]].tolist()
+        return tuple(
+            [Progress(int(taken), upper, lower, gap, math.nan) for taken, upper, lower, gap in looks]
+        )
+
+
+class _OneOfMany(Solution):
+    """The answer to one problem of a batch: a Solution whose parts are put together when first read."""
+
+    @classmethod
+    def of(cls, batch: Batch, row: int) -> Solution:
+        """Return an answer that nobody has read yet."""
+        answer = object.__new__(cls)
+        vars(answer)["_source"] = batch, row
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        """Put together a part that was not read before."""
+        if name not in Solution.__dataclass_fields__:
+            raise AttributeError(f"'Solution' object has no attribute {name!r}")
+        batch, row = vars(self)["_source"]
+        value = vars(self)[name] = getattr(batch, name)(row)
+        return value
+
+    def __dir__(self) -> list[str]:
+        """Name all parts, for completion, not only those that were read."""
+        return sorted({*super().__dir__(), *Solution.__dataclass_fields__})
+
+    def __repr__(self) -> str:
+        """Print what any Solution prints."""
+        return repr(copy(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle one answer, not the batch it came from."""
+        return Solution, tuple(getattr(self, one.name) for one in fields(Solution))
 
 
 class Solutions(Sequence[Solution]):
@@ -125,7 +173,7 @@ class Solutions(Sequence[Solution]):
         made = self._made[index]
         if made is None:
             number, row = self._where[index].tolist()
-            made = self._made[index] = self._batches[number].solution(row)
+            made = self._made[index] = _OneOfMany.of(self._batches[number], row)
         return made
 
     def _numbers(
