@@ -1,4 +1,4 @@
-"""Dirty data, shifts, the stated bound, and bounds in time order, as tables of the page on quality.
+"""Dirty data, long tails, shifts, the stated bound, and bounds in time order, as tables of the page on quality.
 
 python -m benchmarks.quality.robust_page
 """
@@ -71,9 +71,25 @@ def order() -> str:
     return _table(names, [[row[name] for name in names] for row in found])
 
 
+def tails() -> str:
+    """Return costs over the best other method, by law and effect of contexts."""
+    found = read_csv("quality_tails")
+    cells = {(row["effect"], row["contexts"], row["n"]): row for row in found}
+    effects = list(dict.fromkeys(row["effect"] for row in found))
+    rows = [
+        [f"{contexts}, {n} rows", *(
+            f"{float(cells[effect, contexts, n]['mean']):.2f} ({float(cells[effect, contexts, n]['largest']):.1f})"
+            for effect in effects
+        )]
+        for contexts, n in dict.fromkeys((row["contexts"], row["n"]) for row in found)
+    ]  # fmt: skip
+    return _table(["contexts", *effects], rows)
+
+
 def main():
     """Write the tables."""
-    for name, make in (("dirty", dirty), ("shift", shift), ("guarantee", guarantee), ("order", order)):
+    for make in (dirty, tails, shift, guarantee, order):
+        name = make.__name__
         machine = read_csv(f"quality_{name}")[0]["machine"]
         put_section(PAGE, f"robust-{name}", f"{make()}\n\nOn {machine}.")
 

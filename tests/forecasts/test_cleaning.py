@@ -4,6 +4,7 @@ import pytest
 from surefoot.forecasts.cleaning import (
     cleaned,
     column_range,
+    expected_outcomes,
     explained,
     far_contexts,
     gross_contexts,
@@ -83,6 +84,41 @@ def test_gross_outcomes_are_found(factor):
 def test_heavy_tails_of_positive_outcomes_are_no_errors(seed):
     rng = np.random.default_rng(seed)
     assert not judged_outcomes(rng.normal(size=(300, 2)), rng.lognormal(0.0, 1.0, 300)).gross.any()
+
+
+def test_a_far_outcome_that_a_long_tailed_context_explains_is_expected():
+    # Huber's estimator of y = 5x + noise: cutting outcomes at their own scale alone would bend it.
+    rng = np.random.default_rng(1)
+    X = rng.pareto(1.5, (200, 1))
+    y = 5.0 * X[:, 0] + rng.normal(size=200)
+    assert np.abs(y - np.median(y)).max() > 20.0 * robust_scale(y[:, None])[0]
+    assert expected_outcomes(X, y) == pytest.approx(5.0 * X[:, 0], abs=1.0, rel=0.01)
+    judged = judged_outcomes(X, y)
+    assert not judged.gross.any()
+    np.testing.assert_array_equal(judged.bounded, y)
+
+
+def test_slips_beside_long_tailed_contexts_have_no_say_in_what_is_expected():
+    rng = np.random.default_rng(1)
+    X = rng.pareto(1.5, (200, 1))
+    y = 5.0 * X[:, 0] + rng.normal(size=200)
+    y[np.argsort(X[:, 0])[40:50]] *= 1000.0
+    slope = np.polyfit(X[:, 0], expected_outcomes(X, y), 1)[0]
+    assert slope == pytest.approx(5.0, rel=0.05)
+
+
+@pytest.mark.parametrize("true", [True, False])
+def test_a_lone_far_context_is_kept_if_its_outcome_belongs_to_it(true):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[7, 0] = 40.0
+    y = 100.0 + 3.0 * X[:, 0] + X[:, 1] + rng.normal(size=60)
+    if not true:
+        y[7] -= 120.0
+    result = cleaned(X, y)
+    assert (7 in result.kept) == true
+    assert [(one.row, one.column) for one in result.suspects] == ([] if true else [(7, "0")])
+    assert result.most[0] == (40.0 if true else np.delete(X[:, 0], 7).max())
 
 
 def test_too_few_rows_are_never_suspected():

@@ -16,6 +16,7 @@ from surefoot.forecasts.extrapolation import (
     moving_along,
     nearest_past,
     own_past,
+    ranges_of_lines,
 )
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import MOST_RANGES, MOST_RANGES_OF_LINES, Trend
@@ -29,6 +30,16 @@ def growing(n, seed=0):
     rng = rng_for(seed, "growing")
     sales = 100.0 + 2.0 * np.arange(n + 2) + rng.standard_normal(n + 2)
     return np.column_stack([sales[1:-1], sales[:-2]]), sales[2:]
+
+
+def incomes(n):
+    X = rng_for(0, "incomes").pareto(1.5, (n, 2))
+    return X, 5.0 * X[:, 0] + rng_for(0, "spent").standard_normal(n)
+
+
+def ranges_of(X, y, past):
+    line = 5.0 * X[:, 0]
+    return ranges_of_lines(Rows.of(X, y, None), past, line, np.array([5.0, 0.0]), COST, 0.3)
 
 
 def fitted(X, y, cost=COST):
@@ -212,6 +223,42 @@ class TestStack:
         edge, near, far, farther = stack(at)
         assert 20.0 * MOST_RANGES_OF_LINES < near - edge < 100.0 * MOST_RANGES_OF_LINES
         assert near < far == farther
+
+    @pytest.mark.parametrize("unit", [1.0, 1e3])
+    def test_lines_in_long_tails_go_on_as_far_as_the_farthest_rows_show(self, unit):
+        X, y = incomes(80)
+        stack = fitted(unit * X, y)
+        assert stack.trend.tolist() == []
+        ranges = np.array([1.0, 0.5 * stack.lines[0]])
+        at = stack.most + ranges[:, None] * np.array([stack.most[0] - stack.least[0], 0.0])
+        at[:, 1] = unit
+        assert stack(at) == pytest.approx(5.0 * at[:, 0] / unit, rel=0.1)
+        beyond = np.array([[1e9 * unit, unit], [1e8 * unit, unit]])
+        assert np.ptp(stack(beyond)) == 0.0
+        assert stack.far(beyond)[:, 0].all()
+        assert not stack.far(at).any()
+
+    def test_a_line_that_ends_in_the_tail_is_not_followed(self):
+        X, y = incomes(80)
+        y = np.minimum(y, 15.0) + 0.1 * y.std() * rng_for(1, "ends").standard_normal(80)
+        stack = fitted(X, y)
+        assert stack.lines.tolist() == [0.0, 0.0]
+
+    def test_no_tail_no_line(self):
+        rng = rng_for(8, "lines")
+        X = rng.uniform(size=(80, 2))
+        assert fitted(X, 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)).lines.tolist() == [0.0, 0.0]
+
+    def test_own_numbers_are_a_past_and_others_in_a_long_tail_a_line(self):
+        X, y = incomes(80)
+        apart = ranges_of(X, y, np.array([0]))
+        X[:40, 0] = y[:40]
+        assert apart[0] > 0.0
+        assert ranges_of(X, y, np.array([0]))[0] == 0.0
+
+    def test_protection_follows_no_lines(self):
+        X, y = incomes(80)
+        assert Ensemble(protect=0.5).fit(X, y, None, COST, seed=0).stack.lines is None
 
     def test_other_columns_are_not_followed(self):
         past, y = growing(60)

@@ -23,13 +23,19 @@ ALONE, LEAST_LEVELS = 3.0, 5
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
+# A far context leaves at most this share of what would be unexpected without it.
+MOST_LEFT = 0.25
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
 MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Of outcomes that are positive but for slips of the sign, so many may be negative.
 MOST_SIGNS = 0.06
 LEAST_ROWS = 8
 # Ridge strengths of the quick forecast that outcomes are judged by.
-QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0])
+QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0, 1e3])
+# Its outcomes are cut anew so often, or until they move by this share of what they may be away.
+TURNS, SETTLED = 10, 1e-3
+# About so many rows are learned from, at most twice as many.
+MANY_ROWS = 20_000
 SCALE_LEVELS = np.array([0.1, 0.25, 0.75, 0.9])
 QUARTILES, TENTHS = 1.349, 2.563  # width of the middle half and four fifths of a standard normal
 
@@ -131,12 +137,7 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     width = float(robust_scale(outcomes[:, None])[0])
     if n < LEAST_ROWS or width == 0.0:
         return JudgedOutcomes(none, expected, outcomes)
-    bounded = np.clip(outcomes, middle - GROSS * width, middle + GROSS * width)
-    rows = Rows.of(contexts, bounded, None)
-    if not rows.trivial:
-        features = rows.scaled / np.sqrt(rows.scaled.shape[1])
-        paths = Spectrum.of(features, rows).solve(QUICK, np.zeros(len(QUICK)))
-        expected = bounded - paths.by_evidence() @ paths.errors
+    expected = expected_outcomes(contexts, outcomes)
     errors = outcomes - expected
     scale = float(robust_scale(errors[:, None])[0]) or width
     middle = float(np.median(errors))
@@ -152,6 +153,45 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
         away = np.abs(logs - np.median(logs[positive])) > GROSS_LOG * max(spread, 1e-9)
         gross &= away | (outcomes < 0.0)
     return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
+
+
+def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
+    """Return what a linear forecast, learned without the row, expects of each row.
+
+    Outcomes far from it are cut and it is learned again until nothing moves (Huber's estimator). So
+    a slip has a bounded say, and a far context still has the outcome that belongs to it. Of many rows
+    some are learned from.
+    """
+    every = max(len(outcomes) // MANY_ROWS, 1)
+    some = Rows.of(contexts[::every], outcomes[::every], None)
+    middle, most = np.median(some.outcomes), GROSS * robust_scale(some.outcomes[:, None])
+    if some.trivial:
+        return np.full(len(outcomes), middle)
+    spectrum = Spectrum.of(some.scaled / np.sqrt(some.scaled.shape[1]), some)
+    # Far outcomes begin cut or as they are: contexts with long tails spoil the one, slips the other.
+    bounded = np.clip(some.outcomes, middle - most, middle + most)
+    starts = [bounded] if (bounded == some.outcomes).all() else [bounded, some.outcomes]
+    settled = [_settled(spectrum, some, start) for start in starts]
+    scales = robust_scale(np.column_stack([some.outcomes - told for told, _ in settled]))
+    told, slopes = settled[int(np.argmin(scales))]
+    if every == 1:
+        return told
+    kept = some.varies
+    return np.asarray(told.mean() + (contexts[:, kept] - some.mean[kept]) / some.spread[kept] @ slopes)
+
+
+def _settled(spectrum: Spectrum, rows: Rows, bounded: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what is expected of each row, and the slopes, once outcomes are cut where they are far."""
+    for _ in range(TURNS):
+        paths = spectrum.of_outcomes(rows.telling(bounded)).solve(QUICK, np.zeros(len(QUICK)))
+        likely = paths.by_evidence()
+        told, before = bounded - likely @ paths.errors, bounded
+        errors = rows.outcomes - told
+        middle, most = np.median(errors), GROSS * float(robust_scale(errors[:, None])[0])
+        bounded = np.clip(rows.outcomes, told + middle - most, told + middle + most)
+        if most == 0.0 or np.abs(bounded - before).max() <= SETTLED * most:
+            break
+    return told, likely @ paths.coefficients / np.sqrt(rows.scaled.shape[1])
 
 
 def _judged_among_others(
@@ -214,6 +254,14 @@ def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
     return cornered
 
 
+def _belonging(contexts: FloatArray, cut: FloatArray, outcomes: FloatArray) -> BoolArray:
+    """Return which outcomes are far from what is expected of cut contexts, and not of the others."""
+    errors = np.column_stack([outcomes - expected_outcomes(told, outcomes) for told in (contexts, cut)])
+    whole, left = np.abs(errors - np.median(errors, axis=0)).T
+    gross = GROSS * robust_scale(errors[:, :1])
+    return np.asarray((left > gross) & (whole <= np.maximum(gross, MOST_LEFT * left)))
+
+
 class Cleaned(NamedTuple):
     """Rows without gross errors.
 
@@ -242,6 +290,11 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     gross = gross_contexts(contexts, far_contexts(contexts))
     least, most = column_range(contexts, gross)
     cut = np.clip(contexts, least, most)
+    if gross.any():
+        # A context that the outcome bears witness to is no slip, however far it is.
+        gross &= ~_belonging(contexts, cut, outcomes)[:, None]
+        least, most = column_range(contexts, gross)
+        cut = np.clip(contexts, least, most)
     wrong, expected, bounded = judged_outcomes(cut, outcomes)
     suspects = [
         Suspect(int(i), "outcome", float(outcomes[i]), float(expected[i]))

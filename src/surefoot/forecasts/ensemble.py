@@ -13,7 +13,7 @@ out and named.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,9 +26,10 @@ from surefoot.forecasts.candidates import (
     honest_decisions,
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
-from surefoot.forecasts.extrapolation import moving_along, own_past
+from surefoot.forecasts.extrapolation import moving_along, own_past, ranges_of_lines
+from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.stack import Member, Stack
+from surefoot.forecasts.stack import MOST_RANGES_OF_LINES, Member, Stack
 from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -123,12 +124,15 @@ class Ensemble:
             return worst_weights(honest[:, some], rows.outcomes[some], masses[some], pieces, count)
 
         weights = weighed(rows.masses)
-        # To follow contexts is what protection is against.
-        trend = past if self.protect == 0.0 else None
-        stack = Stack(
-            tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend,
-            along=moving_along(rows, past),
-        )  # fmt: skip
+        stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend=None)
+        if self.protect == 0.0:  # to follow contexts is what protection is against
+            line = members[1]
+            assert isinstance(line, Level)  # of a linear forecast, as candidates come
+            decided, slopes = tried[1].decide(line.constant), line.forecast.theta
+            lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
+            past = past[lines[past] == 0.0]
+            along = np.where(lines > 0.0, 0.0, moving_along(rows, past))
+            stack = replace(stack, trend=past, along=along, lines=lines)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 

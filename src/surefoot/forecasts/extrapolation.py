@@ -9,10 +9,14 @@ if errors stayed the same, and stretched by the same factor, as if they grew wit
 Columns that rise with the outcome, such as an indicator that leads it, are taken to that level with the
 past. By themselves they are not followed: a season looks like a trend. And a number that is far outside
 while the others of its row are not looks like an error.
+
+Columns with a long tail, such as incomes or rain, are another matter: their farthest rows lie far
+outside the others, and so show whether a line goes on there. Where it does, it is followed.
 """
 
 import numpy as np
 
+from surefoot.costs import Pieces
 from surefoot.forecasts.rows import Rows
 from surefoot.typing import FloatArray, IntArray
 
@@ -27,6 +31,12 @@ CLEAR_CORRELATION = 0.5
 SAME_SPREAD = 2.0
 # Decisions shrink to this share of those at the lowest level seen, at most.
 LEAST_FACTOR = 1e-3
+# So many rows are farthest out on each side of a column, or this share of few rows. A tail is long from
+# so many ranges of the others on, and a line is known to go on for so many times its length if it costs
+# the farthest rows at most this share of a line that ends near the others.
+TAIL_ROWS, TAIL_SHARE, LONG_TAIL, TIMES_TAIL, LINE_SHARE = 5, 0.15, 0.5, 10.0, 0.5
+# A column that is like outcomes and holds at least this share of their very numbers is their past.
+OWN_NUMBERS = 0.2
 
 
 def own_past(rows: Rows) -> IntArray:
@@ -100,6 +110,54 @@ def moving_along(rows: Rows, past: IntArray) -> FloatArray:
     slopes_along[kept] = np.where((shares >= CLEAR_CORRELATION) & between, slopes, 0.0)
     slopes_along[past] = 1.0
     return slopes_along
+
+
+def ranges_of_lines(
+    rows: Rows, past: IntArray, decided: FloatArray, slopes: FloatArray, pieces: Pieces, usual: float
+) -> FloatArray:
+    """Return for how many ranges outside a line is known to go on, zero where it is not known to.
+
+    Parameters
+    ----------
+    rows
+        What the line was learned from.
+    past
+        Columns that look like the outcome's own past. A line is not asked for those that are.
+    decided
+        What the line decides for each row, learned without it.
+    slopes
+        Of the line, one for each column.
+    pieces
+        The cost.
+    usual
+        How many ranges lines go on otherwise.
+
+    Examples
+    --------
+    >>> incomes = np.exp(1.5 * np.random.default_rng(0).standard_normal((50, 2)))
+    >>> spent, cost = incomes[:, 0] + np.minimum(incomes[:, 1], 2.0), Pieces.kinked(up=1.0, down=1.0)
+    >>> rows, line = Rows.of(incomes, spent, None), incomes @ np.ones(2)
+    >>> ranges_of_lines(rows, np.zeros(0, dtype=int), line, np.ones(2), cost, 0.3).round()
+    array([34.,  0.])
+    """
+    ranges, m = np.zeros(len(slopes)), min(TAIL_ROWS, int(TAIL_SHARE * len(decided)))
+    if m < 2:
+        return ranges
+    ordered = np.sort(rows.contexts, axis=0)
+    low, high = ordered[m - 1], ordered[-m]
+    width, tail = high - low, np.maximum(ordered[-1] - high, low - ordered[0])
+    for j in np.flatnonzero((width > 0.0) & (tail >= LONG_TAIL * width)):
+        column = rows.contexts[:, j]
+        if j in past and np.isin(column, rows.outcomes).mean() >= OWN_NUMBERS:
+            continue
+        beyond = column - np.clip(column, low[j] - usual * width[j], high[j] + usual * width[j])
+        line, ending = (
+            rows.masses[beyond != 0.0] @ pieces.evaluate((told - rows.outcomes)[beyond != 0.0])
+            for told in (decided, decided - slopes[j] * beyond)
+        )
+        if line < LINE_SHARE * ending:
+            ranges[j] = TIMES_TAIL * tail[j] / width[j]
+    return ranges
 
 
 def level_outside(

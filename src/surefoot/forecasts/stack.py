@@ -66,6 +66,9 @@ class Stack:
         What recent errors add to every decision.
     along
         How much each column changes with the level of the past; None is one for the past alone.
+    lines
+        For how many ranges outside linear forecasts are known to go on in each column, zero where they
+        are not; None is zero everywhere.
     """
 
     members: tuple[Member, ...]
@@ -79,6 +82,7 @@ class Stack:
     trend: IntArray | None
     shift: float = 0.0
     along: FloatArray | None = None
+    lines: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -98,8 +102,9 @@ class Stack:
             check_array("trend", self.trend, (len(self.trend),), int)
             if not np.isin(self.trend, np.arange(len(self.least))).all():
                 raise InvalidInputError(f"trend must name columns, got {self.trend}.")
-        if self.along is not None:
-            check_array("along", self.along, self.least.shape)
+        for name in ("along", "lines"):
+            if getattr(self, name) is not None:
+                check_array(name, getattr(self, name), self.least.shape)
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -110,10 +115,12 @@ class Stack:
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row, shape (rows,)."""
         decided = self._inside(contexts)
-        if self.trend is not None and len(self.trend):
-            self._follow(contexts, self.trend, decided)
-        elif self.trend is not None:
-            decided += self._beyond(contexts, MOST_RANGES_OF_LINES) @ self._slopes
+        if self.trend is not None:
+            if len(self.trend):
+                self._follow(contexts, self.trend, decided)
+            ranges = np.maximum(self._known, 0.0 if len(self.trend) else MOST_RANGES_OF_LINES)
+            if ranges.any():
+                decided += self._beyond(contexts, ranges) @ self._slopes
         return np.asarray(np.maximum(decided + self.shift, self.lowest))
 
     def _inside(self, contexts: FloatArray) -> FloatArray:
@@ -125,16 +132,29 @@ class Stack:
     @property
     def _slopes(self) -> FloatArray:
         """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
-        slopes = np.zeros(len(self.least))
+        slopes, total = np.zeros(len(self.least)), 0.0
         for weight, member in zip(self.weights, self.members, strict=True):
             if isinstance(member, Level | Spreading):
                 slopes += weight * member.forecast.theta
-        return slopes
+                total += float(weight)
+        # Where lines are known to go on, members without them have no say.
+        return np.where(self._known > 0.0, slopes / (total or 1.0), slopes)
 
-    def _beyond(self, contexts: FloatArray, most_ranges: float) -> FloatArray:
+    @property
+    def _known(self) -> FloatArray:
+        """For how many ranges lines are known to go on, shape (columns,)."""
+        return np.zeros(len(self.least)) if self.lines is None else self.lines
+
+    def _beyond(self, contexts: FloatArray, most_ranges: float | FloatArray) -> FloatArray:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
-        moves = self._cut(contexts, max(most_ranges, self.margin)) - self._cut(contexts, self.margin)
-        return moves * trust_of_farthest(self._outside(contexts) / self.far_margin)
+        most = self._cut(contexts, np.maximum(most_ranges, self.margin))
+        moves = most - self._cut(contexts, self.margin)
+        return moves * trust_of_farthest(self._outside(contexts) / self._far_margins)
+
+    @property
+    def _far_margins(self) -> FloatArray:
+        """What far is in each column: where lines go on, only what lies beyond them."""
+        return np.maximum(self._known, self.far_margin)
 
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
@@ -159,14 +179,14 @@ class Stack:
         """What decisions are at least: where outcomes were never negative, decisions are not."""
         return 0.0 if self.lower >= 0.0 else -np.inf
 
-    def _cut(self, contexts: FloatArray, margin: float) -> FloatArray:
+    def _cut(self, contexts: FloatArray, margin: float | FloatArray) -> FloatArray:
         """Return contexts cut to so many ranges outside what was seen."""
         room = margin * (self.most - self.least)
         return np.clip(contexts, self.least - room, self.most + room)
 
     def far(self, contexts: FloatArray) -> BoolArray:
         """Return which numbers are far outside, shape of the contexts; not of constant columns."""
-        return self._outside(contexts) > self.far_margin
+        return self._outside(contexts) > self._far_margins
 
     def _outside(self, contexts: FloatArray) -> FloatArray:
         """Return how many ranges numbers lie outside what was seen; constant columns have none."""
