@@ -1,6 +1,7 @@
 """The answers to many problems: read like a list, or as arrays."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from surefoot import Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.datasets import synthetic
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.solvers.base import Solution
@@ -45,6 +46,15 @@ def test_they_are_read_like_a_list(answers):
     with pytest.raises(IndexError):
         answers[22]
     assert repr(answers) == "Solutions(22 problems, 22 converged)"
+
+
+@pytest.mark.parametrize("index", [True, "a", 1.0, None, np.True_])
+def test_what_is_no_number_of_an_answer_is_refused(answers, index):
+    with pytest.raises(
+        InvalidTypeError,
+        match=rf"^the number of an answer must be a whole number or a slice, got {re.escape(repr(index))}\.$",
+    ):
+        answers[index]
 
 
 @pytest.mark.parametrize("name", ["upper", "lower", "gap"])
