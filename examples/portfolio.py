@@ -125,7 +125,7 @@ def main(out: Path, quick: bool = False) -> dict:
     """Fit, print the table, write the picture; return what the table says."""
     radii = (0.0, SHOWN) if quick else RADII
     rows = (*radii, "auto") if not quick else radii
-    cost, moved, equal, models = study(rows, 3 if quick else 8, 3_000 if quick else 10_000)
+    cost, moved, equal, models = study(rows, 2 if quick else 8, 3_000 if quick else 10_000)
     print_table(rows, cost, moved, equal)
     picture(out, radii, cost[: len(radii)], equal, models[0], models[radii.index(SHOWN)])
     return {"radii": rows, "cost": cost, "turnover": moved, "equal": equal}

@@ -72,4 +72,4 @@ def with_places(sentence: str, place: Callable[[int], str]) -> str:
     >>> with_places("'wind' is 90 in row 3", lambda row: f"line {row + 2} of new.csv")
     "'wind' is 90 in line 5 of new.csv"
     """
-    return _ROW.sub(lambda found: f"in {place(int(found[1]))}", sentence)
+    return _ROW.sub(lambda match: f"in {place(int(match[1]))}", sentence)

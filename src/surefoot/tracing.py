@@ -110,19 +110,19 @@ def _check_returns(
 ) -> None:
     """Refuse a function that cannot be traced, or that returns something else than it should."""
     try:
-        found = jax.eval_shape(fn, *points)
+        shaped = jax.eval_shape(fn, *points)
     except Exception as error:  # whatever the user's own code raises is quoted to them
         raise InvalidInputError(
             f"{name} must be a function that JAX can trace (jax.numpy, no Python 'if' on "
             f"values, no NumPy conversions), got {type(error).__name__}: {_first_line(error)}"
         ) from error
-    if not isinstance(found, jax.ShapeDtypeStruct):
-        raise InvalidTypeError(f"{name} must return {meaning}, got {type(found).__name__}.")
-    if found.shape != returns and not (returns == () and found.shape == (1,)):
+    if not isinstance(shaped, jax.ShapeDtypeStruct):
+        raise InvalidTypeError(f"{name} must return {meaning}, got {type(shaped).__name__}.")
+    if shaped.shape != returns and not (returns == () and shaped.shape == (1,)):
         raise InvalidInputError(
-            f"{name} must return {meaning} (shape {returns}), got shape {found.shape}."
+            f"{name} must return {meaning} (shape {returns}), got shape {shaped.shape}."
         )
-    if np.issubdtype(found.dtype, np.complexfloating):
+    if np.issubdtype(shaped.dtype, np.complexfloating):
         raise InvalidInputError(f"{name} must return {meaning}, got a complex one.")
 
 

@@ -91,7 +91,8 @@ class TestLaws:
         assert masses == pytest.approx(form.weights, rel=1e-9)
         moved = found.contexts - form.contexts[found.rows]
         aside = (found.outcomes - form.outcomes[found.rows]) * np.sqrt(
-            np.where(form.pulls > 0, 1.0 / np.maximum(form.pulls, 1e-300), 0.0) ** (3 - form.order)
+            np.where(form.inverse_kappas > 0, 1.0 / np.maximum(form.inverse_kappas, 1e-300), 0.0)
+            ** (3 - form.order)
         )
         length = np.linalg.norm(moved, axis=1), np.linalg.norm(aside, axis=1)
         assert sum(part**form.order for part in length) == pytest.approx(found.distances, abs=1e-9)

@@ -40,7 +40,7 @@ def test_the_dual_norm_joins_contexts_and_outcome(order, kappa, norm):
     X = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 1.0], [0.0, 0.0, 3.0]])
     form = affine(X, [1.0, 2.0, 3.0], order=order, outcome_cost=kappa, frozen=(2,))
     assert form.dual_norm(np.array([3.0, -4.0, 100.0])) == pytest.approx(norm, rel=1e-14)
-    assert form.pull == (0.0 if kappa == math.inf else 1 / kappa)
+    assert form.inverse_kappa == (0.0 if kappa == math.inf else 1 / kappa)
 
 
 @pytest.mark.parametrize(("order", "constant"), [(1, 1.0), (2, math.sqrt(0.2))])
@@ -253,7 +253,7 @@ def test_what_a_kernel_needs_is_in_the_units_of_the_form(make_affine):
     geometry = form.geometry
     assert geometry.slopes.tolist() == [-1.0, 0.3]
     assert geometry.intercepts.tolist() == [0.0, 0.0]
-    assert (geometry.radius, geometry.order, geometry.pull) == (0.3, 1, 0.25)
+    assert (geometry.radius, geometry.order, geometry.inverse_kappa) == (0.3, 1, 0.25)
     assert geometry.boxed is True
     np.testing.assert_array_equal(geometry.lower, form.lower)
     np.testing.assert_array_equal(geometry.upper, form.upper)

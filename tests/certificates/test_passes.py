@@ -88,7 +88,7 @@ def test_the_lower_bound_is_that_of_the_same_slopes(order, kappa, radius, frozen
     slopes = np.clip(slopes, -pieces.down, pieces.up)
     assert sums.gradient == pytest.approx(columns.T @ slopes / len(slopes), rel=1e-9, abs=1e-12)
     assert sums.slope_outcome == pytest.approx(float(slopes @ outcomes[:, 0]) / len(slopes), rel=1e-9)
-    free = rows.unpriced(rows.forms[0])
+    free = rows.unpenalised(rows.forms[0])
     share = np.linalg.lstsq(columns[:, free], slopes, rcond=None)[0]
     shrink = np.abs(share) @ rows.sizes[free] / min(pieces.up, pieces.down)
     ready = (slopes - columns[:, free] @ share) / (1.0 + shrink)
@@ -150,7 +150,7 @@ def test_a_constant_and_a_doubled_frozen_column_do_no_harm():
     X = np.column_stack([X, X[:, 0], np.ones(len(X))])
     problem = problem_of(frozen=(0, 4), data=(X, y))
     rows = RowPasses.of(problem)
-    assert rows.unpriced(rows.forms[0]).tolist() == [True, False, False, False, True, True, True]
+    assert rows.unpenalised(rows.forms[0]).tolist() == [True, False, False, False, True, True, True]
     plain = RowPasses.of(problem_of(frozen=(0,)))
     bounds = []
     for one, more in ((plain, ()), (rows, (0.0, 0.0))):

@@ -349,11 +349,11 @@ def gradient_moves(form, theta, intercept, gamma, inner_steps):
         return form.pieces.slope_at(form.residuals(theta, intercept) + moves @ theta)
 
     for _ in range(inner_steps):
-        pull = slopes()[:, None] * np.where(form.movable, theta, 0.0)
+        derivative = slopes()[:, None] * np.where(form.movable, theta, 0.0)
         if form.order == 2:
-            moves = eta * pull
+            moves = eta * derivative
         else:
-            v = moves + eta * pull
+            v = moves + eta * derivative
             length = np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
             moves = np.maximum(0.0, 1 - eta * gamma / length) * v
         moves = np.clip(moves, low, high)
@@ -378,10 +378,10 @@ def batch_update(state: State, rows, form, inner_steps=0) -> State:
     log_multiplier, multiplier_squares = state.log_multiplier, state.multiplier_squares
     if form.boxed:
         gradient = gradient + (1 + HOLDING_SHARE) * left * holding_multiplier(theta, form)[1]
-        pull = math.exp(log_multiplier) * left
-        multiplier_squares += pull**2
-        log_multiplier -= LOG_STEP * pull / math.sqrt(multiplier_squares)
-    elif form.order == 1 and norm > 0 and norm >= form.pull:
+        derivative = math.exp(log_multiplier) * left
+        multiplier_squares += derivative**2
+        log_multiplier -= LOG_STEP * derivative / math.sqrt(multiplier_squares)
+    elif form.order == 1 and norm > 0 and norm >= form.inverse_kappa:
         price = form.radius * form.pieces.steepest / norm
         gradient = gradient + price * np.where(form.movable, theta, 0.0)
     travelled = first_distance(state, float(w @ (batch.contexts**2).sum(axis=1)))
@@ -517,6 +517,6 @@ def test_the_record_of_a_geometry_says_what_the_form_says(make_affine):
     assert record.dtype == GEOMETRY
     said = {name: record[name][0] for name in GEOMETRY.names}
     assert said == {
-        "radius": 0.4, "pull": 0.5, "smoothing": 0.0, "steepest": 1.0, "order": 1, "movable": 2,
+        "radius": 0.4, "inverse_kappa": 0.5, "smoothing": 0.0, "steepest": 1.0, "order": 1, "movable": 2,
         "intercept": 1, "boxed": 1, "batch": 5, "inner_steps": 3,
     }  # fmt: skip

@@ -68,8 +68,9 @@ def test_box_move_is_the_certificates_best_response(make_affine, order, lines, s
     out, n_movable = np.full(4, np.nan), int(form.movable.sum())
     for row, (x, y) in enumerate(zip(form.contexts, form.outcomes, strict=True)):
         gain, outcome_move, distance = box_move(
-            x, y, theta, answer.slope[row], gamma, order, form.pull, *support(form, row), n_movable, out
-        )
+            x, y, theta, answer.slope[row], gamma, order, form.inverse_kappa, *support(form, row),
+            n_movable, out,
+        )  # fmt: skip
         np.testing.assert_allclose(out, answer.contexts[row], atol=1e-11)
         assert outcome_move == pytest.approx(answer.outcomes[row], abs=1e-12)
         assert gain == pytest.approx(float(out @ theta), abs=1e-11)
@@ -123,8 +124,9 @@ def test_the_holding_multiplier_is_its_twin(make_affine, box, lines, seed):
     form = with_lines(form, lines)
     theta, out = rng.normal(size=4), np.full(4, np.nan)
     held = held_from(
-        theta, np.array(form.pieces.slopes), form.pull, *support(form), int(form.movable.sum()), out
-    )
+        theta, np.array(form.pieces.slopes), form.inverse_kappa, *support(form),
+        int(form.movable.sum()), out,
+    )  # fmt: skip
     expected, gradient = holding_multiplier(theta, form)
     assert held == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(out, gradient, atol=1e-12)

@@ -1,6 +1,6 @@
 """The inner ascent: it never loses, never leaves its limits and never diverges."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,9 @@ def climber(order):
             return cost_of(shape, move) - gamma * transport(move, order)
 
         nothing = jax.tree.map(jnp.zeros_like, limits.inside)
-        moves, values = far_starts(gain, gamma, order, limits, reach * LENGTHS, between=4)
+        moves, values = far_starts(
+            partial(cost_of, shape), gamma, order, limits, reach * LENGTHS, between=4
+        )
         better = jax.tree.map(lambda leaf: leaf[jnp.argmax(values)], moves)
         starts = jax.tree.map(lambda *both: jnp.stack(both), nothing, better)
         both = jax.vmap(lambda start: climb(gain, start, gamma, curvature, order, limits, STEPS))(
@@ -185,7 +187,7 @@ def test_a_narrow_peak_far_from_a_flat_sample_is_a_start(side):
     tried = [float(cost((np.array([side * r]),))) - gamma * r**2 for r in LENGTHS]
     assert max(tried) < 0.0 < 2.0 - gamma * peak**2
     lengths = jnp.asarray(LENGTHS)
-    moves, values = far_starts(jax.value_and_grad(cost), gamma, 2, limits, lengths, between=8)
+    moves, values = far_starts(cost, gamma, 2, limits, lengths, between=8)
     best = int(np.argmax(values))
     assert float(moves[0][best, 0]) == pytest.approx(side * peak, rel=0.05)
     assert float(values[best]) > 0.5
@@ -250,7 +252,7 @@ def kinked(order):
         gain = jax.value_and_grad(cost)
         nothing = jax.tree.map(jnp.zeros_like, limits.inside)
         lengths = jnp.concatenate([reach * LENGTHS, jnp.array([1e3, 1e5])])
-        moves, values = far_starts(gain, gamma, order, limits, lengths, between=8)
+        moves, values = far_starts(cost, gamma, order, limits, lengths, between=8)
         far = jax.tree.map(lambda leaf: leaf[jnp.argmax(values)], moves)
         curvature = 0.0 if order == 2 else gamma / reach
         ends = []

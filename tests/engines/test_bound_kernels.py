@@ -71,9 +71,9 @@ def test_the_form_is_that_of_the_problem(seed, order, intercept, kappa, scale):
     decision, slopes = expected.constant_order()
     assert form.decision == decision
     np.testing.assert_allclose(form.slopes, slopes, atol=1e-12)
-    found = (common, unit, form.radius, form.pull, form.up, form.down, form.floor)
+    found = (common, unit, form.radius, form.inverse_kappa, form.up, form.down, form.floor)
     told = (
-        expected.column_unit, expected.outcome_unit, expected.radius, expected.pull,
+        expected.column_unit, expected.outcome_unit, expected.radius, expected.inverse_kappa,
         expected.pieces.up, expected.pieces.down, expected.gap_floor,
     )  # fmt: skip
     assert found == pytest.approx(told, rel=1e-12)

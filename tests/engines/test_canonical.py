@@ -56,7 +56,7 @@ def test_decisions_and_prices_survive_the_change(make_affine, name, intercept):
         theta, t = at.parameters(form, coordinates)
         np.testing.assert_allclose(form.contexts @ theta + t, at.rows @ coordinates, atol=1e-9)
         norm = np.linalg.norm(theta[form.movable])
-        assert norm == pytest.approx(np.linalg.norm(coordinates[: at.n_priced]), rel=1e-9)
+        assert norm == pytest.approx(np.linalg.norm(coordinates[: at.n_penalised]), rel=1e-9)
         assert intercept or t == 0.0
     assert at.rows.flags.c_contiguous
     assert at.metric.shape == (at.rows.shape[1],)
@@ -73,8 +73,8 @@ def test_nothing_is_lost(make_affine, name, intercept):
     decisions = form.contexts @ theta + t
     found, *_ = np.linalg.lstsq(at.rows, decisions, rcond=None)
     np.testing.assert_allclose(at.rows @ found, decisions, atol=1e-8)
-    priced = np.linalg.norm(found[: at.n_priced])
-    assert priced <= np.linalg.norm(theta[form.movable]) * (1 + 1e-9)
+    penalised = np.linalg.norm(found[: at.n_penalised])
+    assert penalised <= np.linalg.norm(theta[form.movable]) * (1 + 1e-9)
     again = at.parameters(form, found)
     best, given = (form.worst_value(*p)[0] for p in (again, (theta, t)))
     assert best <= given * (1 + 1e-9)
@@ -85,7 +85,7 @@ def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, inte
     form = shapes(make_affine, name, intercept)
     at = canonical(form)
     second = at.rows.T @ (form.weights[:, None] * at.rows)
-    k = at.n_priced
+    k = at.n_penalised
     scale = np.abs(second).max()
     np.testing.assert_allclose(second[:k, k:], 0.0, atol=1e-10 * scale)
     np.testing.assert_allclose(second[k:, k:], np.eye(len(second) - k), atol=1e-10)
@@ -96,14 +96,14 @@ def test_projection_is_orthogonal_and_axes_are_principal(make_affine, name, inte
     damping = at.metric[:k] ** -2 - variances
     np.testing.assert_allclose(damping, damping.mean(), atol=1e-9 * scale)
     assert 0 < damping.mean() < 1.001e-4 * variances.max()
-    unpriced = form.contexts[:, ~form.movable]
+    unpenalised = form.contexts[:, ~form.movable]
     if intercept:
-        unpriced = np.column_stack([np.ones(len(unpriced)), unpriced])
-    inner = unpriced.T @ (form.weights[:, None] * at.rows[:, :k])
+        unpenalised = np.column_stack([np.ones(len(unpenalised)), unpenalised])
+    inner = unpenalised.T @ (form.weights[:, None] * at.rows[:, :k])
     np.testing.assert_allclose(inner, 0.0, atol=1e-9)
     # No more coordinates than there is rank.
     movable = form.contexts[:, form.movable]
-    together = np.linalg.matrix_rank(np.hstack([unpriced, movable]), tol=1e-8)
+    together = np.linalg.matrix_rank(np.hstack([unpenalised, movable]), tol=1e-8)
     assert at.rows.shape[1] == together
 
 
@@ -120,7 +120,7 @@ def test_whether_a_constant_is_free_is_seen(make_affine, name, intercept, spans)
     at = canonical(form)
     assert at.spans_constant is spans
     if spans:
-        constant = at.rows[:, at.n_priced :] @ at.constant
+        constant = at.rows[:, at.n_penalised :] @ at.constant
         np.testing.assert_allclose(constant, 1.0, atol=1e-9)
 
 
@@ -129,7 +129,7 @@ def test_all_columns_frozen_leaves_no_price(make_affine, intercept):
     base = make_affine(2, rows=9, intercept=intercept)
     form = with_contexts(base, base.contexts, (0, 1, 2))
     at = canonical(form)
-    assert at.n_priced == 0
+    assert at.n_penalised == 0
     coordinates = np.arange(1.0, at.rows.shape[1] + 1)
     theta, t = at.parameters(form, coordinates)
     np.testing.assert_allclose(form.contexts @ theta + t, at.rows @ coordinates, atol=1e-10)

@@ -8,7 +8,7 @@ import pytest
 from surefoot import Problem, WassersteinBall
 from surefoot.certificates.passes import RowPasses
 from surefoot.costs import Newsvendor
-from surefoot.engines.newton_passes import NewtonPasses, price_of, rounding_width
+from surefoot.engines.newton_passes import NewtonPasses, norm_term, rounding_width
 from surefoot.nominals import row_batches
 from surefoot.policies import Linear
 from tests.held_rows import HeldRows, demand
@@ -27,18 +27,20 @@ def passes_of(order, kappa, radius, frozen, backorder=3.0):
 @pytest.mark.parametrize("size", [0.0, 0.3, 0.52, 5.0])
 def test_the_price_has_its_derivatives_and_is_close_to_that_of_the_ball(order, kappa, size):
     form = passes_of(order, kappa, 0.3, (1,)).forms[0]
-    theta = size * np.array([0.6, 0.5, -0.8, 0.0]) * (form.pull if kappa == 2.0 else 1.0) / 0.5
+    theta = size * np.array([0.6, 0.5, -0.8, 0.0]) * (form.inverse_kappa if kappa == 2.0 else 1.0) / 0.5
     rounding = 0.05
-    price = price_of(form, theta, rounding)
+    term = norm_term(form, theta, rounding)
     exact = form.radius * form.slope_constant * form.dual_norm(theta)
-    assert abs(price.value - exact) <= form.radius * form.slope_constant * rounding
+    assert abs(term.value - exact) <= form.radius * form.slope_constant * rounding
     step, count = 1e-6, len(theta)
     for j in range(count):
-        ahead, behind = (price_of(form, theta + s * step * np.eye(count)[j], rounding) for s in (1, -1))
-        assert price.gradient[j] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=1e-6)
+        ahead, behind = (
+            norm_term(form, theta + s * step * np.eye(count)[j], rounding) for s in (1, -1)
+        )
+        assert term.gradient[j] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=1e-6)
         slope = (ahead.gradient - behind.gradient) / (2 * step)
-        assert price.curvature[j] == pytest.approx(slope, abs=1e-4)
-    assert price.gradient[1] == 0.0  # frozen columns have no price
+        assert term.curvature[j] == pytest.approx(slope, abs=1e-4)
+    assert term.gradient[1] == 0.0  # frozen columns have no price
 
 
 def test_the_width_hides_no_more_than_it_may():

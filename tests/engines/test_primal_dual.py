@@ -114,7 +114,7 @@ def test_order_one_has_no_shift(make_affine):
 def test_parameters_that_vanish_are_zero(make_affine):
     form = make_affine(5, rows=20)
     run = PrimalDualRun.start(form)
-    run.theta[: run.coordinates.n_priced] = 0.1 * SMALLEST_PARAMETER
+    run.theta[: run.coordinates.n_penalised] = 0.1 * SMALLEST_PARAMETER
     assert not run.policy()[0].any()
 
 

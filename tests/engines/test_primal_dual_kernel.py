@@ -17,7 +17,7 @@ def kernel(form, at, state, draws, steps):
     arrays = [np.array(a) for a in (state.coordinates, state.slopes, state.gradient)]
     mean_slope = primal_dual_steps(
         at.rows, form.outcomes, form.weights, draws, form.pieces.up, form.pieces.down,
-        form.radius, form.order, form.pull, at.spans_constant, at.n_priced,
+        form.radius, form.order, form.inverse_kappa, at.spans_constant, at.n_penalised,
         *arrays, state.mean_slope, *steps,
     )  # fmt: skip
     return MemoryState(*arrays, mean_slope)
@@ -68,17 +68,17 @@ def test_kernel_takes_the_steps_of_the_formula(make_affine, order, intercept, ka
 def test_both_ways_of_stepping_along_the_norm(make_affine, order, size):
     form = make_affine(2, rows=12, order=order, radius=0.5)
     at = canonical(form)
-    coordinates = np.append(np.full(at.n_priced, size), 1.0)
+    coordinates = np.append(np.full(at.n_penalised, size), 1.0)
     slopes = np.zeros(12)
     state = MemoryState(coordinates, slopes, np.zeros(len(coordinates)), 0.0)
     steps = np.full(len(coordinates), 0.05), np.full(12, 0.1)
-    price = 0.5 * form.slope_constant / np.linalg.norm(coordinates[: at.n_priced])
-    assert bool(0.05 * price > STIFF_SHARE) is (size < 1)
+    shrinkage = 0.5 * form.slope_constant / np.linalg.norm(coordinates[: at.n_penalised])
+    assert bool(0.05 * shrinkage > STIFF_SHARE) is (size < 1)
     after = memory_update(state, 3, form, at, steps)
     assert_same(kernel(form, at, state, np.array([3]), steps), after)
     # Implicit or explicit, the norm shrinks the policy and never turns it round.
     quiet = memory_update(state, 3, form, at, (steps[0], np.zeros(12)))
-    shrunk = quiet.coordinates[: at.n_priced] / coordinates[: at.n_priced]
+    shrunk = quiet.coordinates[: at.n_penalised] / coordinates[: at.n_penalised]
     assert ((shrunk > 0) & (shrunk < 1)).all()
     assert quiet.coordinates[-1] == coordinates[-1]
 

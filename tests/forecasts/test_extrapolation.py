@@ -18,7 +18,7 @@ from surefoot.forecasts.extrapolation import (
     own_past,
 )
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.stack import REACH, REACH_OF_LINES, Trend
+from surefoot.forecasts.stack import MOST_RANGES, MOST_RANGES_OF_LINES, Trend
 from surefoot.random import rng_for
 
 COST = Pieces.kinked(up=1.0, down=1.0)
@@ -208,9 +208,9 @@ class TestStack:
         y = 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)
         stack = fitted(X, y)
         assert stack.trend.tolist() == []
-        at = np.array([[1.0, 0.5], [1.0 + 0.9 * REACH_OF_LINES, 0.5], [1.6, 0.5], [1.9, 0.5]])
+        at = np.array([[1.0, 0.5], [1.0 + 0.9 * MOST_RANGES_OF_LINES, 0.5], [1.6, 0.5], [1.9, 0.5]])
         edge, near, far, farther = stack(at)
-        assert 20.0 * REACH_OF_LINES < near - edge < 100.0 * REACH_OF_LINES
+        assert 20.0 * MOST_RANGES_OF_LINES < near - edge < 100.0 * MOST_RANGES_OF_LINES
         assert near < far == farther
 
     def test_other_columns_are_not_followed(self):
@@ -240,7 +240,7 @@ class TestStack:
         X, y = growing(60)
         stack = fitted(X, y)
         assert stack(np.full((1, 2), 1e9)) == pytest.approx(stack(np.full((1, 2), 1e6)))
-        assert stack(np.full((1, 2), 1e9))[0] < y.max() + (REACH + 1.0) * np.ptp(y)
+        assert stack(np.full((1, 2), 1e9))[0] < y.max() + (MOST_RANGES + 1.0) * np.ptp(y)
 
     def test_decisions_stay_positive_where_outcomes_were(self):
         X, y = growing(60)

@@ -95,9 +95,9 @@ def initial_state(form: WassersteinForm) -> State:
     if form.radius > 0.0:
         norm = travelled if size > 0.0 else spread / np.sqrt(form.contexts.shape[1])
         if form.order == 1:
-            guess = form.slope_constant * max(norm, form.pull)
+            guess = form.slope_constant * max(norm, form.inverse_kappa)
         else:
-            guess = form.slope_constant * max(norm, np.sqrt(form.pull)) / (2.0 * form.radius)
+            guess = form.slope_constant * max(norm, np.sqrt(form.inverse_kappa)) / (2.0 * form.radius)
         log_multiplier = float(np.log(guess))
     return State(
         theta=np.zeros(form.contexts.shape[1]),
@@ -141,8 +141,8 @@ def holding_multiplier(theta: FloatArray, form: WassersteinForm) -> tuple[float,
         if abs(slope) * norm > smallest:
             smallest, gradient = abs(slope) * norm, abs(slope) / norm * escaping
         outcome_open = np.isinf(form.outcome_lower if slope > 0 else form.outcome_upper).any()
-        if outcome_open and abs(slope) * form.pull > smallest:
-            smallest, gradient = abs(slope) * form.pull, np.zeros_like(theta)
+        if outcome_open and abs(slope) * form.inverse_kappa > smallest:
+            smallest, gradient = abs(slope) * form.inverse_kappa, np.zeros_like(theta)
     return smallest, gradient
 
 
@@ -188,7 +188,7 @@ def update(
 
     gradient = slope * moved
     norm = float(np.linalg.norm(theta[form.movable]))
-    if form.order == 1 and not form.boxed and norm > 0.0 and norm >= form.pull:
+    if form.order == 1 and not form.boxed and norm > 0.0 and norm >= form.inverse_kappa:
         # The multiplier G ||theta|| is part of theta's own cost; samples stay where they are.
         price = form.radius * form.pieces.steepest / norm
         gradient = gradient + price * np.where(form.movable, theta, 0.0)
@@ -206,9 +206,9 @@ def update(
 
     log_multiplier, multiplier_squares = state.log_multiplier, state.multiplier_squares
     if form.boxed:
-        pull = float(np.exp(log_multiplier)) * (form.budget - distance)
-        multiplier_squares += pull**2
-        log_multiplier -= LOG_STEP * pull / np.sqrt(multiplier_squares + 1e-300)
+        derivative = float(np.exp(log_multiplier)) * (form.budget - distance)
+        multiplier_squares += derivative**2
+        log_multiplier -= LOG_STEP * derivative / np.sqrt(multiplier_squares + 1e-300)
     rate = max(1.0 / (state.steps + PRIOR_SLOPES), 1.0 / SLOPE_WINDOW)
     return State(
         theta=stepped,

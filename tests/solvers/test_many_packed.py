@@ -138,7 +138,14 @@ def test_where_the_method_sticks_cutting_planes_go_on():
 def test_company_changes_no_solver_and_no_convergence(seed):
     problems = [*STUCK, *(lopsided(seed + k) for k in range(20))]
     for problem, answer in zip(problems, solve_many(problems), strict=True):
-        same(answer, solve_many([problem])[0], share=1e-6)
+        (alone,) = solve_many([problem])
+        assert answer.converged
+        assert alone.converged
+        assert answer.status.startswith("PrimalDual")
+        assert alone.status.startswith("PrimalDual")
+        # Rounding may have one of them stop a look later: bounds of the one hold for the other.
+        for one, other in ((answer, alone), (alone, answer)):
+            assert one.certificate.lower <= other.certificate.upper * (1 + 1e-9)
 
 
 def test_more_problems_than_a_thread_takes_at_a_time(together):

@@ -1,7 +1,7 @@
 """Slopes that no policy can gain against: their products with some columns vanish.
 
 If E[u x] = 0 over all columns (and E[u] = 0 with an intercept), slopes u need no move of any row to
-prove E[v] - E[u y]. Parameters without a price, of columns that never move or at radius zero, ask for
+prove E[v] - E[u y]. Parameters without a penalty, of columns that never move or at radius zero, ask for
 such slopes.
 """
 

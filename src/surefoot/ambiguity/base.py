@@ -28,7 +28,7 @@ class AmbiguitySet(ABC):
     frozen: Sequence[str | int] = ()
     """Columns that never change."""
     outcome_cost: float = math.inf
-    """The price of moving an outcome; infinite where outcomes stay."""
+    """The transport cost of moving an outcome; infinite where outcomes stay."""
     rules: ClassVar[tuple[str, ...]] = ()
     """Names that may stand in the place of a radius: rules by which an estimator chooses it."""
 

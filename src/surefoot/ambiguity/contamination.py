@@ -164,8 +164,8 @@ class ContaminationForm(AffineForm):
                 return least
         else:
             least = self.pieces.least
-        found = max(self._bound(inside, share_up) for share_up in self._mixtures(inside))
-        return max(least, found)
+        proved = max(self._bound(inside, share_up) for share_up in self._mixtures(inside))
+        return max(least, proved)
 
     def _mixtures(self, slopes: FloatArray) -> FloatArray:
         """Return shares of the contaminating mass on the upper line that are worth a trial."""

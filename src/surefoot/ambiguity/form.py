@@ -66,7 +66,7 @@ class Adversary(NamedTuple):
 class Geometry(NamedTuple):
     """The numbers that decide how a sample moves, in the units of a form.
 
-    ``pull`` is 1/kappa, zero where outcomes cannot move; bounds are those of contexts.
+    ``inverse_kappa`` is 1/kappa, zero where outcomes cannot move; bounds are those of contexts.
     """
 
     slopes: FloatArray
@@ -74,7 +74,7 @@ class Geometry(NamedTuple):
     smoothing: float
     radius: float
     order: int
-    pull: float
+    inverse_kappa: float
     boxed: bool
     lower: FloatArray
     upper: FloatArray
@@ -225,8 +225,8 @@ class AffineForm(AffineRows, ABC):
 
     def worst_value(self, theta: FloatArray, intercept: float) -> tuple[float, float]:
         """Return the worst-case expected cost of a policy and the multiplier that attains it."""
-        found = self.adversary(theta, intercept)
-        return found.value, float(found.multiplier[0])
+        adversary = self.adversary(theta, intercept)
+        return adversary.value, float(adversary.multiplier[0])
 
     def start(self) -> tuple[tuple[FloatArray, Any], Any]:
         """Return the best constant decision (zero without an intercept) as a policy, and its slopes."""

@@ -145,7 +145,7 @@ class JointRows:
 
     @cached_property
     def unresolved(self) -> float:
-        """What columns without a price that differ in their last digits alone could gain."""
+        """What columns without a penalty that differ in their last digits alone could gain."""
         return float(self.shares @ [form.unresolved for form in self.products])
 
     @property
@@ -154,9 +154,9 @@ class JointRows:
         return self.unresolved == 0.0
 
     @cached_property
-    def pulls(self) -> FloatArray:
+    def inverse_kappas(self) -> FloatArray:
         """Shape (products,): 1/kappa in the units of each outcome, zero where outcomes cannot move."""
-        return np.array([form.pull for form in self.products])
+        return np.array([form.inverse_kappa for form in self.products])
 
     @cached_property
     def lines(self) -> JointLines:
@@ -178,8 +178,8 @@ class JointRows:
         slopes = self.lines.slopes
         along = np.linalg.norm(theta[self.first.movable] @ slopes.T, axis=0)
         if self.order == 1:
-            return np.asarray(np.maximum(along, np.linalg.norm(slopes * self.pulls, axis=1)))
-        return np.asarray(np.sqrt(along**2 + slopes**2 @ self.pulls))
+            return np.asarray(np.maximum(along, np.linalg.norm(slopes * self.inverse_kappas, axis=1)))
+        return np.asarray(np.sqrt(along**2 + slopes**2 @ self.inverse_kappas))
 
     def on_lines(self, policy: JointPolicy) -> FloatArray:
         """Return the cost of every row on every line, shape (rows, lines)."""

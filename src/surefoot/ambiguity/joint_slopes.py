@@ -61,7 +61,7 @@ def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
     busy, idle = _moments(form, probabilities / totals, centre), _idle_moments(form)
     movable = first.movable & (first.radius > 0.0)
 
-    def price(share: float) -> float:
+    def transport_cost(share: float) -> float:
         return _moved(busy.idle(share, idle), movable)[1]
 
     def gain(share: float) -> float:
@@ -70,27 +70,27 @@ def joint_slopes_bound(form: JointRows, plan: JointSlopes) -> float:
         return float(mixed.own.sum() + np.sqrt(left * _outcome_rate(form, mixed)))
 
     least = 0.0
-    if price(0.0) > form.budget:
-        least = _first_affordable(price, form.budget)
-    if form.pulls.any():  # outcomes want a part of the budget
+    if transport_cost(0.0) > form.budget:
+        least = _first_affordable(transport_cost, form.budget)
+    if form.inverse_kappas.any():  # outcomes want a part of the budget
         least = max((least, _most_gained(gain, least)), key=gain)
     mixed = busy.idle(least, idle)
     moved, spent = _moved(mixed, movable)
     own = mixed.own
     rate = _outcome_rate(form, mixed)
     if rate > 0.0 and form.budget > spent:
-        reach = np.sqrt((form.budget - spent) / rate)
-        own = own + reach * form.pulls * shares**2 * np.diag(mixed.second)
+        pace = np.sqrt((form.budget - spent) / rate)
+        own = own + pace * form.inverse_kappas * shares**2 * np.diag(mixed.second)
         spent = form.budget
     return mended_bound(form.products, shares, centre, own, (mixed.first - moved, mixed.mean), spent)
 
 
-def _first_affordable(price: Callable[[float], float], budget: float) -> float:
-    """Return the least share at which a price that falls to zero is within the budget."""
+def _first_affordable(transport_cost: Callable[[float], float], budget: float) -> float:
+    """Return the least share at which a transport cost that falls to zero is within the budget."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if price(middle) > budget else (low, middle)
+        low, high = (middle, high) if transport_cost(middle) > budget else (low, middle)
     return high
 
 
@@ -138,4 +138,4 @@ def _moved(moments: SlopeMoments, movable: BoolArray) -> tuple[FloatArray, float
 
 def _outcome_rate(form: JointRows, moments: SlopeMoments) -> float:
     """Return what the square of the outcomes' moves earns for each unit of their transport cost."""
-    return float(form.pulls * form.shares**2 @ np.diag(moments.second))
+    return float(form.inverse_kappas * form.shares**2 @ np.diag(moments.second))

@@ -50,8 +50,8 @@ def worst_value(form: JointRows, theta: FloatArray, intercept: FloatArray) -> tu
         return nominal, 0.0
     if form.order == 1 and not form.boxed:
         return nominal + form.radius * steepest, steepest
-    found = search(form, policy)
-    return max(found.value, nominal), found.best
+    bracket = search(form, policy)
+    return max(bracket.value, nominal), bracket.best
 
 
 def value_and_multipliers(form: JointRows, policy: JointPolicy) -> tuple[float, tuple[float, ...]]:
@@ -61,8 +61,8 @@ def value_and_multipliers(form: JointRows, policy: JointPolicy) -> tuple[float, 
         return value, ()
     if form.order == 1 and not form.boxed:
         return value, ()
-    found = search(form, policy)
-    return value, (found.low, found.high)
+    bracket = search(form, policy)
+    return value, (bracket.low, bracket.high)
 
 
 def search(form: JointRows, policy: JointPolicy) -> Around:
@@ -96,8 +96,8 @@ def best_moves(form: JointRows, policy: JointPolicy, gamma: float) -> JointMoves
             gained = contexts @ (policy[0] @ slopes) - outcomes @ slopes
             value = on_lines[:, line] + gained - gamma * distance
         value = np.where(np.isnan(value), np.inf, value)
-        found = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
-        best = found if best is None else better(best, found)
+        moves = JointMoves(value, np.full(len(value), line), distance, contexts, outcomes)
+        best = moves if best is None else better(best, moves)
     assert best is not None  # there are at least four lines
     return best
 
@@ -109,16 +109,18 @@ def line_moves(
     slopes = form.lines.slopes[line]
     contexts, distance = context_moves(form.first, theta @ slopes, gamma)
     outcomes = np.zeros_like(form.outcomes)
-    if not form.pulls.any():
+    if not form.inverse_kappas.any():
         return contexts, outcomes, distance
     low = np.column_stack([one.outcome_lower - one.outcomes for one in form.products])
     high = np.column_stack([one.outcome_upper - one.outcomes for one in form.products])
     if form.order == 2:
-        outcomes = np.clip(-slopes * form.pulls / (2.0 * gamma), low, high)
-        return contexts, outcomes, distance + outcomes**2 @ (1.0 / form.pulls)
-    priced = order_one_moves(-slopes * form.pulls, low / form.pulls, high / form.pulls, gamma)
+        outcomes = np.clip(-slopes * form.inverse_kappas / (2.0 * gamma), low, high)
+        return contexts, outcomes, distance + outcomes**2 @ (1.0 / form.inverse_kappas)
+    scaled = order_one_moves(
+        -slopes * form.inverse_kappas, low / form.inverse_kappas, high / form.inverse_kappas, gamma
+    )
     # An infinite move costs infinitely.
-    return contexts, priced * form.pulls, distance + np.sqrt((priced**2).sum(axis=1))
+    return contexts, scaled * form.inverse_kappas, distance + np.sqrt((scaled**2).sum(axis=1))
 
 
 def open_ways(form: JointRows, theta: FloatArray) -> list[Way]:
@@ -135,10 +137,10 @@ def open_ways(form: JointRows, theta: FloatArray) -> list[Way]:
         if norm > 0.0:
             ways.append(Way(norm, line, way / norm, still))
         free = np.where(slopes > 0.0, open_below, open_above)
-        rates = np.where(free, -slopes * form.pulls, 0.0)
+        rates = np.where(free, -slopes * form.inverse_kappas, 0.0)
         rate = float(np.linalg.norm(rates))
         if rate > 0.0:
-            ways.append(Way(rate, line, np.zeros(len(theta)), rates / rate * form.pulls))
+            ways.append(Way(rate, line, np.zeros(len(theta)), rates / rate * form.inverse_kappas))
     return ways
 
 
@@ -162,8 +164,8 @@ def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[Part]:
         return [Part(form.weights, stays)]
     if form.order == 1 and not form.boxed:
         return _far_parts(form, policy, stays, value)
-    found = search(form, policy)
-    below, above = (best_moves(form, policy, gamma) for gamma in (found.low, found.high))
+    bracket = search(form, policy)
+    below, above = (best_moves(form, policy, gamma) for gamma in (bracket.low, bracket.high))
     spent = [float(form.weights @ moves.distance) for moves in (below, above)]
     if not np.isfinite(spent[0]):  # an open side: what is left of the budget goes far
         return _far_parts(form, policy, above, value)
@@ -200,7 +202,7 @@ def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: f
     contexts = moves.contexts + np.outer(length, way.contexts)
     outcomes = moves.outcomes + np.outer(length, way.outcomes)
     distance = np.sqrt((contexts**2).sum(axis=1))
-    if form.pulls.any():
-        distance = distance + np.sqrt(((outcomes / form.pulls) ** 2).sum(axis=1))
+    if form.inverse_kappas.any():
+        distance = distance + np.sqrt(((outcomes / form.inverse_kappas) ** 2).sum(axis=1))
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
     return [Part(form.weights - weights, moves), Part(weights, far)]

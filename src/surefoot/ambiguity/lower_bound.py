@@ -98,8 +98,8 @@ def lower_bound(form: TransportForm, slopes: FloatArray | Plan) -> float:
     return max(form.pieces.least, _slopes_bound(form, slopes))  # the least needs no slope
 
 
-def unpriced(form: TransportForm) -> FloatArray:
-    """Return the columns whose parameters have no price: frozen ones, or all without a radius."""
+def unpenalised(form: TransportForm) -> FloatArray:
+    """Return the columns whose parameters have no penalty: frozen ones, or all without a radius."""
     return form.contexts if _radius_share(form) <= NEGLIGIBLE_SHARE else form.contexts[:, ~form.movable]
 
 
@@ -108,8 +108,8 @@ def _radius_share(form: TransportForm) -> float:
 
 
 def _slopes_bound(form: TransportForm, slopes: FloatArray) -> float:
-    """Return what slopes prove once they balance with the columns that have no price."""
-    inside = balanced(form, np.clip(slopes, -form.pieces.down, form.pieces.up), unpriced(form))
+    """Return what slopes prove once they balance with the columns that have no penalty."""
+    inside = balanced(form, np.clip(slopes, -form.pieces.down, form.pieces.up), unpenalised(form))
     share = _radius_share(form)
     if share <= NEGLIGIBLE_SHARE:
         return balanced_value(form, inside)
@@ -122,7 +122,7 @@ def _slopes_bound(form: TransportForm, slopes: FloatArray) -> float:
     return max(bound, _free_bound(form, _nearly_balanced(form, inside)))
 
 
-def _price(form: TransportForm, slopes: FloatArray) -> float:
+def _gradient_norm(form: TransportForm, slopes: FloatArray) -> float:
     """||X'u|| over movable columns, what making the slopes feasible costs."""
     weighted = form.weights * slopes
     gradient = form.contexts.T @ weighted
@@ -139,22 +139,22 @@ def _nearly_balanced(form: TransportForm, slopes: FloatArray) -> FloatArray:
     """
     still = balanced(form, slopes, form.contexts)
     budget = form.radius * form.slope_constant
-    share = min(1.0, budget / max(_price(form, slopes), np.finfo(np.float64).tiny))
+    share = min(1.0, budget / max(_gradient_norm(form, slopes), np.finfo(np.float64).tiny))
     return np.asarray(still + share * (slopes - still))
 
 
 def _free_bound(form: TransportForm, slopes: FloatArray) -> float:
     """Return what slopes prove in a free support."""
-    price, paid = _price(form, slopes), -float((form.weights * slopes) @ form.outcomes)
+    gradient_norm, paid = _gradient_norm(form, slopes), -float((form.weights * slopes) @ form.outcomes)
     mean = float(form.weights @ slopes)
     return free_bound(
-        form, price, paid, mean, lambda lines, share: lines.means(form, slopes, mean, share)
+        form, gradient_norm, paid, mean, lambda lines, share: lines.means(form, slopes, mean, share)
     )
 
 
 def free_bound(
     form: TransportForm,
-    price: float,
+    gradient_norm: float,
     paid: float,
     mean: float,
     means: Callable[[Lines, float], tuple[float, float]],
@@ -165,38 +165,38 @@ def free_bound(
     ----------
     form
         The ball and the cost; its rows are not asked.
-    price, paid, mean
+    gradient_norm, paid, mean
         ||X'u|| over movable columns, -E[u y] and E[u].
     means
         E[v] and E[w^2] of some lines around a share of the slopes.
     """
-    most = _most_affordable(form, price, mean)
-    if form.pull == 0.0 and _straight(form):
+    most = _most_affordable(form, gradient_norm, mean)
+    if form.inverse_kappa == 0.0 and _straight(form):
         return most * paid
     sets = line_sets(form.pieces, TANGENTS)[: None if form.order == 2 else 1]
 
     def gain(share: float) -> float:
         """Spend on the outcomes what the contexts leave over."""
-        found = [means(lines, share) for lines in sets]
+        moments = [means(lines, share) for lines in sets]
         if form.order == 1:
-            left = form.radius * form.pieces.steepest - share * price
-            return found[0][0] + share * paid + max(left, 0.0) * form.pull
-        return share * paid + _best_mixture(form, found, (share * price) ** 2)
+            left = form.radius * form.pieces.steepest - share * gradient_norm
+            return moments[0][0] + share * paid + max(left, 0.0) * form.inverse_kappa
+        return share * paid + _best_mixture(form, moments, (share * gradient_norm) ** 2)
 
     return _best(gain, most, SECTIONS)
 
 
-def _most_affordable(form: TransportForm, price: float, mean: float) -> float:
-    """Return the largest share of slopes with a price and a mean that a free ball pays for.
+def _most_affordable(form: TransportForm, gradient_norm: float, mean: float) -> float:
+    """Return the largest share of slopes with a gradient norm and a mean that a free ball pays for.
 
     It pays most where rows sit on the outermost two lines, which have E[w^2] = b h + (h - b) E[u]; of
     order 2 the share is then the root of a quadratic.
     """
     up, down = form.pieces.up, form.pieces.down
     flat, tilt = (form.pieces.steepest**2, 0.0) if form.order == 1 else (up * down, (up - down) * mean)
-    if not price > form.radius * math.sqrt(max(0.0, flat + tilt)):
+    if not gradient_norm > form.radius * math.sqrt(max(0.0, flat + tilt)):
         return 1.0
-    square = (form.radius / price) ** 2
+    square = (form.radius / gradient_norm) ** 2
     half = 0.5 * square * tilt
     root = math.sqrt(half**2 + square * flat)
     # Of two ways to write the root, the one without a difference.
@@ -209,7 +209,7 @@ def _straight(form: TransportForm) -> bool:
 
 
 def _best_mixture(form: TransportForm, means: list[tuple[float, float]], owed: float) -> float:
-    """Return the best of E[v] + sqrt((rho^2 E[w^2] - owed) pull) over mixtures of neighbouring sets.
+    """Return the best of E[v] + sqrt((rho^2 E[w^2] - owed) / kappa) over mixtures of neighbouring sets.
 
     Fewer lines have a larger E[w^2], which pays for more, and a smaller E[v].
     """
@@ -221,11 +221,11 @@ def _best_mixture(form: TransportForm, means: list[tuple[float, float]], owed: f
             # The least share that pays; and, if outcomes move, the one at which another does not pay.
             shares.append(-left / rise)
             if fall > 0.0:
-                shares.append((form.pull * (0.5 * rise / fall) ** 2 - left) / rise)
+                shares.append((form.inverse_kappa * (0.5 * rise / fall) ** 2 - left) / rise)
         for share in np.clip(shares, 0.0, 1.0).tolist():
             over = left + share * rise
             if over >= -1e-12 * owed:
-                best = max(best, gain - share * fall + math.sqrt(max(over, 0.0) * form.pull))
+                best = max(best, gain - share * fall + math.sqrt(max(over, 0.0) * form.inverse_kappa))
     return best
 
 
@@ -257,10 +257,16 @@ def _boxed_bound(form: TransportForm, slopes: FloatArray, lines: Lines) -> float
         if left < 0.0:  # reweighting can find a dearer plan for a smaller share
             return -math.inf
         earned = lines.means(form, slopes, mean, share)[0] + share * paid
-        return earned if form.pull == 0.0 else earned + _outcome_gain(form, share * slopes, left, lines)
+        return (
+            earned
+            if form.inverse_kappa == 0.0
+            else earned + _outcome_gain(form, share * slopes, left, lines)
+        )
 
     most = _largest_share(lambda share: _plan_cost(form, share * slopes, lines) <= form.budget)
-    return gain(most) if form.pull == 0.0 and _straight(form) else _best(gain, most, FEW_SECTIONS)
+    return (
+        gain(most) if form.inverse_kappa == 0.0 and _straight(form) else _best(gain, most, FEW_SECTIONS)
+    )
 
 
 def _atoms(form: TransportForm, slopes: FloatArray, lines: Lines) -> list[tuple[float, FloatArray]]:
@@ -302,8 +308,8 @@ def _spend(
     def at(pace: float) -> tuple[float, float]:
         moves = [(w, mass, np.clip(-w * pace, low, high)) for w, mass in atoms]
         earned = sum(-w * float(mass @ dy) for w, mass, dy in moves)
-        price = sum(float(mass @ np.abs(dy) ** form.order) for _, mass, dy in moves)
-        return earned, form.outcome_cost * price
+        distance = sum(float(mass @ np.abs(dy) ** form.order) for _, mass, dy in moves)
+        return earned, form.outcome_cost * distance
 
     most = 1.0
     for _ in range(HALVINGS):

@@ -63,7 +63,7 @@ def best_moves(form: TransportForm, theta: FloatArray, intercept: float, gamma: 
         slope=slope,
         distance=distance,
         contexts=np.outer(pace, np.where(form.movable, theta, 0.0)),
-        outcomes=-pace * form.pull,
+        outcomes=-pace * form.inverse_kappa,
     )
 
 
@@ -108,7 +108,7 @@ def line_moves(
     outcomes = _outcome_moves(form, slope, gamma)
     # An infinite move costs and gains infinitely.
     with np.errstate(invalid="ignore"):
-        distance = distance + _outcome_price(form, outcomes)
+        distance = distance + _outcome_transport_cost(form, outcomes)
     return moves, outcomes, distance
 
 
@@ -152,20 +152,20 @@ def better(first: AnyMoves, second: AnyMoves) -> AnyMoves:
     return made
 
 
-def _outcome_price(form: TransportForm, moves: FloatArray) -> FloatArray:
+def _outcome_transport_cost(form: TransportForm, moves: FloatArray) -> FloatArray:
     """Kappa |dy|^p, zero where nothing moves (so that an infinite kappa costs nothing)."""
-    if form.pull == 0.0:
+    if form.inverse_kappa == 0.0:
         return np.zeros_like(moves)
     return np.asarray(form.outcome_cost * np.abs(moves) ** form.order)
 
 
 def _outcome_moves(form: TransportForm, slope: float, gamma: float) -> FloatArray:
     """Best displacement of the outcome, against the slope and inside its bounds."""
-    if form.pull == 0.0:  # bounds on outcomes that cannot move may not push them either
+    if form.inverse_kappa == 0.0:  # bounds on outcomes that cannot move may not push them either
         return np.zeros_like(form.outcomes)
     low, high = form.outcome_lower - form.outcomes, form.outcome_upper - form.outcomes
     if form.order == 2:
-        return np.asarray(np.clip(-slope * form.pull / (2.0 * gamma), low, high))
+        return np.asarray(np.clip(-slope * form.inverse_kappa / (2.0 * gamma), low, high))
     if abs(slope) <= gamma * form.outcome_cost:
         return np.zeros_like(form.outcomes)
     return low if slope > 0 else high

@@ -21,7 +21,7 @@ from surefoot.typing import FloatArray, IntArray
 # More mass than this to cancel what a plan leaves over, and the plan was no good.
 MOST_REPAIR = 0.2
 # The mass that repairs may be moved this many radii.
-REPAIR_REACH = 2.0
+REPAIR_RADII = 2.0
 
 
 class Plan(NamedTuple):
@@ -108,7 +108,7 @@ def joint_plan_bound(products: tuple[TransportForm, ...], shares: FloatArray, pl
     masses = rebalanced(plan.rows, plan.masses, first.weights)
     if masses is None:
         return -np.inf
-    spent = float(masses @ _prices(products, plan))
+    spent = float(masses @ _distances(products, plan))
     if spent > first.budget:
         share = first.budget / spent
         masses = np.where(gone, share * masses, masses)
@@ -157,15 +157,15 @@ def mended_bound(
     idle = shares * [idle_value(form) for form in products]
     value, total, gain = 0.0, 1.0, own.sum() - idle.sum()
     for j, form in enumerate(products):
-        found = repair(form, centre, left[0][:, j], float(left[1][j]))
+        repairs = repair(form, centre, left[0][:, j], float(left[1][j]))
         # A program does not resolve a product that costs next to nothing beside the others. On its
         # outermost lines with mean slope zero, whatever the others do, it leaves nothing over.
-        if found is None or own[j] - idle[j] < found[0] * gain:
+        if repairs is None or own[j] - idle[j] < repairs[0] * gain:
             value += float(idle[j])
             continue
-        share, repaired, price = found
+        share, repaired, distance = repairs
         value += float(own[j] + share * (shares[j] * repaired + idle.sum() - idle[j]))
-        spent, total = spent + share * price, total + share
+        spent, total = spent + share * distance, total + share
     value, spent = value / total, spent / total
     # Mass without a slope stays where it is and costs no transport: it pays for what is too much.
     over = 1.0 - budget / spent if spent > budget else 0.0
@@ -182,7 +182,7 @@ def _inside(products: tuple[TransportForm, ...], plan: JointPlan) -> JointPlan:
     moved = np.clip(plan.contexts, np.minimum(low, 0.0), np.maximum(high, 0.0))
     shifted = np.zeros_like(plan.outcomes)
     for j, one in enumerate(products):
-        if one.pull > 0.0:
+        if one.inverse_kappa > 0.0:
             below, above = one.outcome_lower, one.outcome_upper
             least = np.where(gone, -np.inf if np.isinf(below).all() else 0.0,
                              (below - one.outcomes)[plan.rows])  # fmt: skip
@@ -195,17 +195,17 @@ def _inside(products: tuple[TransportForm, ...], plan: JointPlan) -> JointPlan:
     return plan._replace(masses=masses, contexts=np.where(form.movable, moved, 0.0), outcomes=shifted)
 
 
-def _prices(products: tuple[TransportForm, ...], plan: JointPlan) -> FloatArray:
+def _distances(products: tuple[TransportForm, ...], plan: JointPlan) -> FloatArray:
     """Return the transport cost of each atom, for each unit of its mass."""
     form = products[0]
     squares = np.einsum("ij,ij->i", plan.contexts, plan.contexts)
-    prices = squares if form.order == 2 else np.sqrt(squares)
-    if form.pull == 0.0:
-        return np.asarray(prices)
+    distances = squares if form.order == 2 else np.sqrt(squares)
+    if form.inverse_kappa == 0.0:
+        return np.asarray(distances)
     costs = np.array([one.outcome_cost for one in products])
     if form.order == 2:
-        return np.asarray(prices + plan.outcomes**2 @ costs)
-    return np.asarray(prices + np.sqrt(((plan.outcomes * costs) ** 2).sum(axis=1)))
+        return np.asarray(distances + plan.outcomes**2 @ costs)
+    return np.asarray(distances + np.sqrt(((plan.outcomes * costs) ** 2).sum(axis=1)))
 
 
 def idle_value(form: TransportForm) -> float:
@@ -217,7 +217,7 @@ def idle_value(form: TransportForm) -> float:
 def repair(
     form: TransportForm, centre: FloatArray, left: FloatArray, mean: float
 ) -> tuple[float, float, float] | None:
-    """Return the mass, beside the plan's one, that cancels what is left over; its value and its price.
+    """Return the mass, beside the plan's one, that cancels what is left over; its value, its distance.
 
     Slopes of that mass cancel the intercept and columns that cannot move; its moves the others.
     """
@@ -238,9 +238,9 @@ def repair(
             return None
     share = 2.0 * max(float(slopes.max()) / up, float(-slopes.min()) / down, 0.0)
     owed = -(left + X.T @ (weights * slopes))[movable]
-    reach = REPAIR_REACH * form.radius
-    above = np.minimum(form.upper - form.contexts, reach)[:, movable]
-    below = np.minimum(form.contexts - form.lower, reach)[:, movable]
+    most = REPAIR_RADII * form.radius
+    above = np.minimum(form.upper - form.contexts, most)[:, movable]
+    below = np.minimum(form.contexts - form.lower, most)[:, movable]
     # At least half of the smaller slope's mass is on each line, whatever the slopes are.
     on_up, on_down = 0.5 * down / (up + down), 0.5 * up / (up + down)
     sign = np.sign(owed)
@@ -259,9 +259,9 @@ def repair(
     squares = weights @ ((np.where(sign > 0, above, below) * used) ** 2 * on_up
                          + (np.where(sign > 0, below, above) * used) ** 2 * on_down)  # fmt: skip
     # For order 1 a root of the mean square is no less than the mean length.
-    price = float(squares.sum()) if form.order == 2 else float(np.sqrt(squares.sum()))
+    distance = float(squares.sum()) if form.order == 2 else float(np.sqrt(squares.sum()))
     mean_slopes = slopes / share
     line = idle_value(form) + float(weights @ mean_slopes) * (
         (form.pieces.intercepts[-1] - form.pieces.intercepts[0]) / (up + down)
     )
-    return share, line - float((weights * mean_slopes) @ form.outcomes), price
+    return share, line - float((weights * mean_slopes) @ form.outcomes), distance

@@ -71,7 +71,7 @@ class TransportForm(AffineRows):
         return bool(held) or outcome_held
 
     @property
-    def pull(self) -> float:
+    def inverse_kappa(self) -> float:
         """1/kappa, zero when outcomes cannot move."""
         return 1.0 / self.outcome_cost
 
@@ -93,8 +93,8 @@ class TransportForm(AffineRows):
         """
         m = float(np.linalg.norm(theta[self.movable]))
         if self.order == 1:
-            return max(m, self.pull)
-        return math.sqrt(m * m + self.pull)
+            return max(m, self.inverse_kappa)
+        return math.sqrt(m * m + self.inverse_kappa)
 
     @cached_property
     def largest_radius(self) -> float:
@@ -112,10 +112,10 @@ class TransportForm(AffineRows):
         """Whether the largest radius is exact: a free support, an intercept, and only contexts move.
 
         Frozen columns that vary keep their parameters at any radius, and so does a policy whose
-        outcomes move: sqrt(||theta||^2 + pull) is flat at theta = 0.
+        outcomes move: sqrt(||theta||^2 + 1/kappa) is flat at theta = 0.
         """
         still = (self.movable | (np.ptp(self.contexts, axis=0) == 0.0)).all()
-        return bool(still and self.intercept and not self.supported and self.pull == 0.0)
+        return bool(still and self.intercept and not self.supported and self.inverse_kappa == 0.0)
 
     @property
     def geometry(self) -> Geometry:
@@ -126,8 +126,8 @@ class TransportForm(AffineRows):
         pieces = chords(self.pieces) if self.boxed and self.pieces.smoothing > 0.0 else self.pieces
         return Geometry(
             slopes=np.array(pieces.slopes), intercepts=np.array(pieces.intercepts),
-            smoothing=pieces.smoothing, radius=self.radius, order=self.order, pull=self.pull,
-            boxed=self.boxed, lower=self.lower, upper=self.upper,
+            smoothing=pieces.smoothing, radius=self.radius, order=self.order,
+            inverse_kappa=self.inverse_kappa, boxed=self.boxed, lower=self.lower, upper=self.upper,
         )  # fmt: skip
 
     def subset(self, rows: IntArray) -> Self:

@@ -11,7 +11,7 @@ import numpy as np
 from surefoot.ambiguity.balance import left_out
 from surefoot.ambiguity.base import AmbiguitySet, plain_columns
 from surefoot.ambiguity.form import Adversary, AffineForm, AffineRows
-from surefoot.ambiguity.lower_bound import lower_bound, unpriced
+from surefoot.ambiguity.lower_bound import lower_bound, unpenalised
 from surefoot.ambiguity.plan import Plan
 from surefoot.ambiguity.transport import TransportForm
 from surefoot.ambiguity.worst_case import adversary, worst_value
@@ -67,7 +67,7 @@ class WassersteinBall(AmbiguitySet):
     order
         p, 1 or 2.
     outcome_cost
-        kappa > 0, the price of moving the outcome by one unit. Infinite: only contexts move.
+        kappa > 0, the transport cost of moving the outcome by one unit. Infinite: only contexts move.
     support
         A ``Box`` that moved samples may not leave; None is all of space.
     frozen
@@ -175,8 +175,8 @@ class WassersteinForm(TransportForm, AffineForm):
 
     @cached_property
     def unresolved(self) -> float:
-        """What columns without a price that differ in their last digits alone could gain."""
-        return left_out(self, unpriced(self))
+        """What columns without a penalty that differ in their last digits alone could gain."""
+        return left_out(self, unpenalised(self))
 
     @property
     def tight(self) -> bool:

@@ -165,8 +165,8 @@ def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:
         if norm > 0.0:
             most = max(most, abs(slope * float(way / norm @ theta)))
         bounds = form.outcome_lower if slope > 0 else form.outcome_upper
-        if form.pull > 0.0 and np.isinf(bounds).all():
-            most = max(most, abs(slope) * form.pull)
+        if form.inverse_kappa > 0.0 and np.isinf(bounds).all():
+            most = max(most, abs(slope) * form.inverse_kappa)
     return most
 
 
@@ -255,7 +255,7 @@ def _far_parts(
     moving all such rows equally far attains the supremum. Without one, a little mass of the row that
     is nearest to that line crosses over and goes: what the crossing loses falls with the mass.
     """
-    line, direction, pull = _open_line(form, theta)
+    line, direction, outcome_direction = _open_line(form, theta)
     residuals = (form.contexts + moves.contexts) @ theta + intercept
     residuals -= form.outcomes + moves.outcomes
     on_line = form.pieces.slopes[line] * residuals + form.pieces.intercepts[line]
@@ -269,9 +269,9 @@ def _far_parts(
     left = max(form.budget - float(form.weights @ moves.distance), 0.0)
     length = np.where(weights > 0, left / weights.sum(), 0.0)
     contexts = moves.contexts + np.outer(length, direction)
-    outcomes = moves.outcomes + length * pull
+    outcomes = moves.outcomes + length * outcome_direction
     distance = np.sqrt((contexts**2).sum(axis=1))
-    if form.pull > 0.0:
+    if form.inverse_kappa > 0.0:
         distance = distance + form.outcome_cost * np.abs(outcomes)
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
     return [Part(form.weights - weights, moves), Part(weights, far)]
@@ -286,8 +286,8 @@ def value_and_multipliers(
     if not form.boxed:
         value, gamma = worst_value(form, theta, intercept)
         return value, (gamma,) if form.order == 2 else ()
-    found = _search_multiplier(form, theta, intercept)
-    return found.value, (found.low, found.high)
+    bracket = _search_multiplier(form, theta, intercept)
+    return bracket.value, (bracket.low, bracket.high)
 
 
 def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray, float]:
@@ -299,9 +299,10 @@ def _open_line(form: TransportForm, theta: FloatArray) -> tuple[int, FloatArray,
         if norm > best[0]:
             best = (norm, line, way / norm if norm > 0.0 else way, 0.0)
         bounds = form.outcome_lower if slope > 0 else form.outcome_upper
-        outcome_open = form.pull > 0.0 and bool(np.isinf(bounds).any())
-        if outcome_open and abs(slope) * form.pull > best[0]:
-            best = (abs(slope) * form.pull, line, np.zeros_like(theta), -np.sign(slope) * form.pull)
+        outcome_open = form.inverse_kappa > 0.0 and bool(np.isinf(bounds).any())
+        gain, side = abs(slope) * form.inverse_kappa, -np.sign(slope)
+        if outcome_open and gain > best[0]:
+            best = (gain, line, np.zeros_like(theta), side * form.inverse_kappa)
     return best[1], best[2], float(best[3])
 
 

@@ -79,8 +79,8 @@ def _choose_strength(rows: AffineRows, seed: int) -> StrengthPath:
     strengths = np.geomspace(largest, SMALLEST_SHARE * largest, N_STRENGTHS)
 
     def costs_of(kept: IntArray, held_out: IntArray) -> FloatArray:
-        judge, found = rows.subset(held_out), l1_path(rows.subset(kept), strengths)
-        return np.array([judge.mean_cost(judge.residuals(v.theta, v.intercept)) for v in found])
+        judge, path = rows.subset(held_out), l1_path(rows.subset(kept), strengths)
+        return np.array([judge.mean_cost(judge.residuals(v.theta, v.intercept)) for v in path])
 
     costs, weights = cross_validate(rows.weights, seed, costs_of)
     return StrengthPath(strengths, costs, weights, float(strengths[int(np.argmin(weights @ costs))]))

@@ -50,6 +50,6 @@ def extend(values: FloatArray, distances: FloatArray) -> FloatArray:
             result[open_rows[settled]] = ends[0] + (ends[1] - ends[0]) * share
             open_rows, gaps, best = open_rows[rising], gaps[rising], best[rising]
         slopes = best
-        reach = slopes[:, None] * gaps
-        high, low = (values - reach).argmax(axis=1), (values + reach).argmin(axis=1)
+        rises = slopes[:, None] * gaps
+        high, low = (values - rises).argmax(axis=1), (values + rises).argmin(axis=1)
     return result

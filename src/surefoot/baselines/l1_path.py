@@ -53,7 +53,7 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
     [array([0.]), array([1.])]
     """
     X, y, pieces, constant = rows.contexts, rows.outcomes, rows.pieces, int(rows.intercept)
-    if not pieces.two:  # slopes between the outermost lines have a price of their own
+    if not pieces.two:  # slopes between the outermost lines have a cost of their own
         return [solve_program(rows, float(l1)) for l1 in strengths]
     n, s = X.shape
     # Centred and scaled columns: the strengths take the scale over, the intercept the centre.
@@ -70,7 +70,7 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
     highs.changeColsCost(n, every, y / unit)
     if constant:
         highs.addRow(0.0, 0.0, n, every, np.ones(n))
-    used, found = np.zeros(0, dtype=np.int64), []
+    used, vertices = np.zeros(0, dtype=np.int64), []
     for l1 in strengths:
         most = n * l1 / scale / pieces.steepest
         for place, j in enumerate(used):
@@ -85,13 +85,13 @@ def l1_path(rows: AffineRows, strengths: FloatArray) -> list[Vertex]:
             add_rows(highs, np.tile(every, (len(new), 1)), columns[new], -most[new], most[new])
             used = np.append(used, new)
         if slopes is None:
-            found.append(solve_program(rows, float(l1)))
+            vertices.append(solve_program(rows, float(l1)))
             continue
         duals, theta = unit * np.array(highs.getSolution().row_dual), np.zeros(s)
         theta[used] = duals[constant:] / scale[used]
         level = float(duals[0] - centre @ theta) if constant else 0.0
-        found.append(Vertex(theta, level, slopes * pieces.steepest / n))
-    return found
+        vertices.append(Vertex(theta, level, slopes * pieces.steepest / n))
+    return vertices
 
 
 def _solved(highs: Any) -> FloatArray | None:

@@ -74,10 +74,10 @@ def solve_program(rows: AffineRows, l1: float) -> Vertex:
     origin, segments = segments_of(pieces)
     signs = [-one.side * eye for one in segments]
     matrix = sparse.hstack([X / scale, -X / scale, ones, *signs], format="csc")
-    prices = l1 / scale
+    penalties = l1 / scale
     mass = weights * n  # of order one, for the same reason
     objective = np.concatenate([
-        n * prices, n * prices, np.zeros(ones.shape[1]), *[one.price * mass for one in segments],
+        n * penalties, n * penalties, np.zeros(ones.shape[1]), *[one.slope * mass for one in segments],
     ]) / pieces.steepest  # fmt: skip
     lowest, highest = np.zeros(len(objective)), np.full(len(objective), np.inf)
     lowest[2 * s : 2 * s + ones.shape[1]] = -np.inf
@@ -97,11 +97,11 @@ def solve_program(rows: AffineRows, l1: float) -> Vertex:
 class Segment(NamedTuple):
     """A stretch of a piecewise linear cost, seen from its lowest point.
 
-    ``side`` is 1 to the right of that point and -1 to the left, ``price`` what a unit of way costs.
+    ``side`` is 1 to the right of that point and -1 to the left, ``slope`` what a unit of way costs.
     """
 
     side: float
-    price: float
+    slope: float
     width: float
 
 

@@ -88,7 +88,7 @@ class LipschitzProgram:
         upper = np.concatenate([np.ones(n), [highspy.kHighsInf], widths])
         highs.addVars(n + 1 + count * rows, lower, upper)
         mass = self._weights * rows / self._pieces.steepest
-        costs = np.concatenate([np.zeros(n + 1), *[one.price * mass for one in segments]])
+        costs = np.concatenate([np.zeros(n + 1), *[one.slope * mass for one in segments]])
         highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
         first = n + 1 + np.arange(rows)
         columns = [first + k * rows for k in range(count)]
@@ -100,8 +100,8 @@ class LipschitzProgram:
         """Return the best decisions at a radius."""
         if radius == 0.0:
             return self._without_robustness()
-        price = radius / self._length * len(self._y)  # in the units of the other costs
-        self._highs.changeColCost(self._n, price)
+        unit_cost = radius / self._length * len(self._y)  # in the units of the other costs
+        self._highs.changeColCost(self._n, unit_cost)
         while True:
             self._highs.run()
             status = self._highs.getModelStatus()

@@ -64,10 +64,10 @@ class SAA(Baseline):
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:
         if pieces:
-            found = [
+            constants = [
                 piece.best_constant(rows.outcomes[:, j], rows.masses) for j, piece in enumerate(pieces)
             ]
-            self._constants = np.array(found)
+            self._constants = np.array(constants)
         else:
             self._constants = self._numerical(rows)
         self.decision_ = self._per_product(self._constants)
@@ -82,8 +82,8 @@ class SAA(Baseline):
             value = cost.mean(decisions, rows.outcomes, rows.weights)
             return value if np.isfinite(value) else np.inf
 
-        found = minimize(mean, np.zeros(len(start)), method="Nelder-Mead", options=SEARCH)
-        return np.asarray(start + unit * found.x)
+        result = minimize(mean, np.zeros(len(start)), method="Nelder-Mead", options=SEARCH)
+        return np.asarray(start + unit * result.x)
 
     def _decide(self, X: FloatArray) -> FloatArray:
         return np.tile(self._constants, (len(X), 1))

@@ -52,7 +52,7 @@ class _Training:
         The collapse radius is the Wasserstein distance between the slopes above and below zero
         of the best constant, divided by G; any transport plan, such as the product, bounds it.
         """
-        found = 0.0
+        radius = 0.0
         for j, piece in enumerate(self.pieces):
             slopes = self._constant_slopes(j, piece)
             masses = self.weights * slopes
@@ -60,8 +60,8 @@ class _Training:
             lower = np.bincount(self.places, np.maximum(-masses, 0.0), len(self.contexts))
             if upper.sum() > 0:
                 plan = float(upper @ self.distances @ lower) / float(upper.sum())
-                found = max(found, plan / piece.steepest)
-        return found
+                radius = max(radius, plan / piece.steepest)
+        return radius
 
     def _constant_slopes(self, product: int, piece: Pieces) -> FloatArray:
         """Return the slopes of the best constant, which sum to zero under the weights."""
@@ -119,7 +119,7 @@ class Shapley(Baseline):
         A number >= 0 in units of the context, or "auto" to choose it by five-fold cross-validation.
         One radius serves all products.
     outcome_cost
-        Price kappa > 0 of moving an outcome by one unit; infinity: only contexts move.
+        Transport cost kappa > 0 of moving an outcome by one unit; infinity: only contexts move.
     random_state
         A whole number; it decides the folds of "auto".
 

@@ -87,10 +87,10 @@ def growth_power(
     are compared: a single row may cost next to nothing at one of the two distances by chance.
     """
     rows = contexts[:FAR_ROWS], outcomes[:FAR_ROWS]
-    here, near, far = (_largest_cost(form, trained, auxiliary, *rows, t) for t in (0.0, *FAR_STEPS))
+    still, near, far = (_largest_cost(form, trained, auxiliary, *rows, t) for t in (0.0, *FAR_STEPS))
     if not np.isfinite(far):
         return float("inf")
-    if near <= FAR_FACTOR * here:
+    if near <= FAR_FACTOR * still:
         return 0.0
     return float(np.log(far / near) / np.log(FAR_STEPS[1] / FAR_STEPS[0]))
 
@@ -205,14 +205,14 @@ def certify_general(
         # A distribution in the ball costs this much, whatever the ascents have missed.
         costs = form.costs(trained, auxiliary, atoms.contexts, atoms.outcomes)
         upper = max(upper, float(atoms.weights @ costs))
-    found = (
+    about = (
         f"The worst-case expected cost is about {upper:.6g}, the most that gradient ascent found "
         f"{_where(form, len(moved.weights))}"
     )
-    message = f"{found}; no bound is proved."
+    message = f"{about}; no bound is proved."
     if lower > least:
         message = (
-            f"{found}. No policy of this family has one below {lower:.6g}, but that no move costs more "
+            f"{about}. No policy of this family has one below {lower:.6g}, but that no move costs more "
             "than those found is not proved, and so there is no gap."
         )
     return Certificate(upper, lower, float("inf"), "estimate", message)

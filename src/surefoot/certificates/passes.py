@@ -1,7 +1,7 @@
 """Both bounds of affine policies over rows that do not fit into memory, from sums over batches.
 
 For two lines and a free support everything that is proved is a sum over rows. The worst case of a
-policy is its mean cost plus the price of its norm. A lower bound needs slopes u_i in [-b, h], one for
+policy is its mean cost plus a multiple of its norm. A lower bound needs slopes u_i in [-b, h], one for
 each row: here they are those of the rounded cost at some policy, so that a policy and a width describe
 all of them, and the bound asks only for E[u y], E[u x] and E[u].
 """
@@ -28,7 +28,7 @@ from surefoot.typing import BoolArray, FloatArray
 Batch = tuple[FloatArray, FloatArray]
 # What balancing leaves of slopes, beside their size, is rounding up to this share.
 BALANCED = 1e-11
-# Directions of columns without a price with a smaller share of the largest second moment are rounding.
+# Directions of columns without a penalty with less of the largest second moment are rounding.
 RANK_SHARE = 1e-13
 
 
@@ -173,17 +173,17 @@ class RowPasses:
         count, totals = 0, list[list[RowSums]]()
         for batch in batches:
             columns, outcomes = self.rows(*batch)
-            found = [
+            own_sums = [
                 [batch_sums(form.pieces, columns, outcomes[:, j], point) for point in points[j]]
                 for j, form in enumerate(self.forms)
             ]
             count += len(columns)
             if totals:
-                found = [
+                own_sums = [
                     [one.plus(other) for one, other in zip(*product, strict=True)]
-                    for product in zip(totals, found, strict=True)
+                    for product in zip(totals, own_sums, strict=True)
                 ]
-            totals = found
+            totals = own_sums
         return [[one.over(count) for one in product] for product in totals]
 
     @cached_property
@@ -209,21 +209,21 @@ class RowPasses:
 
     def multipliers(self, thetas: Sequence[FloatArray]) -> FloatArray:
         """Return the multiplier of each product's upper bound, in the user's units."""
-        found = []
+        multipliers = []
         for form, theta in zip(self.forms, thetas, strict=True):
             gamma = form.slope_constant * form.dual_norm(theta) if form.radius > 0.0 else 0.0
             gamma /= 2.0 * form.radius if form.order == 2 and form.radius > 0.0 else 1.0
-            found.append(gamma * form.value_unit / form.column_unit**form.order)
-        return np.array(found)
+            multipliers.append(gamma * form.value_unit / form.column_unit**form.order)
+        return np.array(multipliers)
 
     def lower(self, product: int, sums: RowSums) -> float:
         """Return a value that the worst case of no policy can go below, from the slopes of a point.
 
-        Slopes must balance with the columns whose parameters have no price: what they lack is taken
+        Slopes must balance with the columns whose parameters have no penalty: what they lack is taken
         off, u' = (u - c'a) / (1 + e), with e so large that u' stays within [-b, h] in every row.
         """
         form = self.forms[product]
-        free = self.unpriced(form)
+        free = self.unpenalised(form)
         gradient, paid, shrink = sums.gradient, sums.slope_outcome, 0.0
         if free.any():
             with_free, outcomes = self._free_moments(product, free, sums)
@@ -236,21 +236,23 @@ class RowPasses:
             shrink = excess / min(form.pieces.up, form.pieces.down)
         gradient, paid = gradient / (1.0 + shrink), paid / (1.0 + shrink)
         mean = 0.0 if form.intercept else float(gradient[-1])
-        price = float(np.linalg.norm(gradient[:-1][~free[:-1]]))
-        bound = free_bound(form, price, -paid, mean, lambda lines, part: lines.at_mean(part * mean))
+        gradient_norm = float(np.linalg.norm(gradient[:-1][~free[:-1]]))
+        bound = free_bound(
+            form, gradient_norm, -paid, mean, lambda lines, part: lines.at_mean(part * mean)
+        )
         return max(form.pieces.least, bound)
 
     def _free_moments(
         self, product: int, free: BoolArray, sums: RowSums
     ) -> tuple[FloatArray, FloatArray]:
-        """Return E[a f'] and E[f y], with f those of a = (x, 1) that have no price."""
+        """Return E[a f'] and E[f y], with f those of a = (x, 1) that have no penalty."""
         if not free[:-1].any():  # the constant alone: means will do, and they need no pass of their own
             return sums.columns[:, None], np.array([sums.outcome])
         columns, outcomes = self.second_moments
         return columns[:, free], outcomes[free, product]
 
-    def unpriced(self, form: WassersteinForm) -> BoolArray:
-        """Return which of (x, 1) have parameters without a price."""
+    def unpenalised(self, form: WassersteinForm) -> BoolArray:
+        """Return which of (x, 1) have parameters without a penalty."""
         still = ~form.movable if form.radius > 0.0 else np.ones(len(form.movable), dtype=bool)
         return np.append(still, form.intercept)
 

@@ -6,7 +6,7 @@ With residuals r = theta'x + t - y, moves that cost ||dx||^2 + kappa dy^2 and N(
 .. math:: w \, \bigl( \sqrt{E[r^2]} + \rho N(\theta) \bigr)^2
 
 (Blanchet, Kang and Murthy 2019): the adversary moves every row along the same line, in proportion to
-its residual. For every v with E[v^2] <= 1 and E[v x] = 0 over the parameters without a price (the
+its residual. For every v with E[v^2] <= 1 and E[v x] = 0 over the parameters without a penalty (the
 intercept, columns that stay), and g = E[v x] / rho over the others, ||g|| <= 1, no policy has a worst
 case below
 
@@ -42,17 +42,17 @@ class Squares(NamedTuple):
 
     Attributes
     ----------
-    priced
+    penalised
         Columns that the adversary may move, each in units of its scale.
     free
-        The constant and columns that stay: their parameters have no price.
+        The constant and columns that stay: their parameters have no penalty.
     target
         Outcomes less what the policy is centred on.
     weight, radius, still
         w, rho and 1 / sqrt(kappa).
     """
 
-    priced: FloatArray
+    penalised: FloatArray
     free: FloatArray
     target: FloatArray
     weight: float
@@ -89,7 +89,7 @@ def squares_of(form: GeneralForm) -> Squares:
     moving = form.movable[:count] & (form.radius > 0.0)
     constant = np.ones((len(root), int(form.policy.intercept)))
     return Squares(
-        priced=root * features[:, moving] / form.scale[:count][moving],
+        penalised=root * features[:, moving] / form.scale[:count][moving],
         free=root * np.hstack([constant, features[:, ~moving]]),
         target=root[:, 0] * (form.outcomes[:, 0] - fixed),
         weight=float(np.max(form.cost.weight)),
@@ -131,12 +131,12 @@ def squares_lower(squares: Squares, slopes: FloatArray) -> float:
         return squares.weight * rest**2
     v = v / size
     gain, share, held = -float(v @ squares.target), 1.0, 1.0
-    pull = float(np.linalg.norm(squares.priced.T @ v)) / (squares.radius or 1.0)
-    if pull > 0.0:
-        # v is as long as the price of the parameters lets it be, or as moves of the outcomes make best.
-        best = gain / math.hypot(gain, rest * pull) if gain > 0.0 else 0.0
-        share = min(1.0, best / pull)
-        held = max(1.0 - (share * pull) ** 2, 0.0)
+    gradient_norm = float(np.linalg.norm(squares.penalised.T @ v)) / (squares.radius or 1.0)
+    if gradient_norm > 0.0:
+        # v is as long as the penalty of parameters lets it be, or as moves of the outcomes make best.
+        best = gain / math.hypot(gain, rest * gradient_norm) if gain > 0.0 else 0.0
+        share = min(1.0, best / gradient_norm)
+        held = max(1.0 - (share * gradient_norm) ** 2, 0.0)
     value = share * (gain - _charge(squares, v)) + rest * math.sqrt(held)
     return squares.weight * max(value, rest) ** 2
 

@@ -69,25 +69,26 @@ def run(
     show_table(screen, table)
     show_economics(screen, economics)
     with screen.progress() as bar:
-        found = compare(
+        comparison = compare(
             X, y, cost, list(methods) if methods else None, splits=splits, reference=reference,
             most_rows=None if judging.all_rows else MOST_ROWS, random_state=seed,
             on_progress=_shown(bar),
         )  # fmt: skip
-    _show(found, screen)
+    _show(comparison, screen)
     if out is not None:
         with replaced(out) as temporary:
-            found.picture(temporary)
+            comparison.picture(temporary)
         screen.say(f"Picture: {out}")
     screen.result(
         {
-            "rows": found.rows_in_all, "outcome": roles.outcome, "splits": found.n_splits,
-            "status": found.status, "sampled": found.sampled(), "reference": found.reference,
-            "methods": [asdict(row) for row in found.rows], "failures": found.reasons(),
+            "rows": comparison.rows_in_all, "outcome": roles.outcome, "splits": comparison.n_splits,
+            "status": comparison.status, "sampled": comparison.sampled(),
+            "reference": comparison.reference,
+            "methods": [asdict(row) for row in comparison.rows], "failures": comparison.reasons(),
             "columns": listed_columns(table),
         }
     )  # fmt: skip
-    if not found.complete:
+    if not comparison.complete:
         raise KeyboardInterrupt
 
 
@@ -140,23 +141,23 @@ def _shown(bar: Any) -> Callable[[ComparisonProgress], None]:
     return show
 
 
-def _show(found: Comparison, screen: Screen) -> None:
-    about = [found.splits.describe(found.rows_in_all), found.sampled(), found.status]
-    screen.say("\n" + "\n".join(filter(None, about)))
-    rows = sorted(found.rows, key=lambda row: (math.isnan(row.cost), row.cost))
-    percent = f"{100 * found.confidence:g} % interval"
+def _show(comparison: Comparison, screen: Screen) -> None:
+    splits = comparison.splits.describe(comparison.rows_in_all)
+    screen.say("\n" + "\n".join(filter(None, [splits, comparison.sampled(), comparison.status])))
+    rows = sorted(comparison.rows, key=lambda row: (math.isnan(row.cost), row.cost))
+    percent = f"{100 * comparison.confidence:g} % interval"
     screen.table(
         ["", "cost", "difference", percent, "cheaper", "score", "s/fit"],
-        [_line(row, found.reference) for row in rows],
+        [_line(row, comparison.reference) for row in rows],
         right=6,
     )
     screen.say(
-        f"difference: cost beyond that of {found.reference} on the same splits; cheaper: splits on "
-        "which a method beats it; score: 1 - cost / cost of the constant SAA order."
+        f"difference: cost beyond that of {comparison.reference} on the same splits; cheaper: splits "
+        "on which a method beats it; score: 1 - cost / cost of the constant SAA order."
     )
-    for method, reason in found.reasons().items():
+    for method, reason in comparison.reasons().items():
         screen.note(f"{method}: {reason}")
-    for note, count in list(found.notes().items())[:3]:
+    for note, count in list(comparison.notes().items())[:3]:
         screen.note(f"in {count} fits: {note}")
 
 

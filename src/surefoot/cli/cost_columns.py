@@ -119,9 +119,9 @@ def _refuse_roles(roles: Roles, columns: dict[str, str], report: Path | None) ->
 
 def _costs_of(table: TableFile, columns: dict[str, str]) -> dict[str, FloatArray]:
     """Return the costs of each row; name the first line with one that cannot be."""
-    found = {}
+    costs = {}
     for cost, name in columns.items():
-        values = found[cost] = table.outcomes(name, f"The {cost} cost")
+        values = costs[cost] = table.outcomes(name, f"The {cost} cost")
         wrong = np.flatnonzero(~((values > 0.0) & np.isfinite(values)))
         if len(wrong):
             row = int(wrong[0])
@@ -129,7 +129,7 @@ def _costs_of(table: TableFile, columns: dict[str, str]) -> dict[str, FloatArray
                 f"The {cost} cost must be > 0, got {values[row]:g} in {table.place(row)}, column "
                 f"{name!r}."
             )
-    return found
+    return costs
 
 
 def _row_costs(policy: PreparedPolicy, costs: dict[str, FloatArray], rows: int) -> RowCosts:
@@ -207,7 +207,7 @@ def evaluate(
         made = np.maximum(orders(policy, about, table), 0.0)  # as decide writes them
     paid, shares = _row_costs(policy, costs, len(y)), np.full(len(y), 1.0 / len(y))
     hindsight = paid.best_constant(y)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "cost": paid.mean(made, y, shares), "constant_order": about.constant,
         "constant_cost": paid.mean(np.full(len(y), about.constant), y, shares),
         "hindsight_order": hindsight,
@@ -216,13 +216,13 @@ def evaluate(
     }  # fmt: skip
     show_table(screen, table, columns=False)
     lines = [
-        ("these orders", f"{found['cost']:.4g}"),
-        (f"always {about.constant:g} (from the fit)", f"{found['constant_cost']:.4g}"),
-        (f"always {hindsight:g} (best in hindsight)", f"{found['hindsight_cost']:.4g}"),
+        ("these orders", f"{figures['cost']:.4g}"),
+        (f"always {about.constant:g} (from the fit)", f"{figures['constant_cost']:.4g}"),
+        (f"always {hindsight:g} (best in hindsight)", f"{figures['hindsight_cost']:.4g}"),
     ]
     screen.table(["", "cost a row"], lines, right=1)
     screen.say(
-        f"Enough on {100 * found['enough']:.0f} of 100 rows (planned: {100 * found['planned']:.0f} on "
-        "average)."
+        f"Enough on {100 * figures['enough']:.0f} of 100 rows (planned: {100 * figures['planned']:.0f} "
+        "on average)."
     )
-    screen.result({"model": str(path), "rows": len(y), "outcome": name, **found})
+    screen.result({"model": str(path), "rows": len(y), "outcome": name, **figures})

@@ -34,11 +34,11 @@ def run(*, screen: Screen) -> None:
     rows = [(name, version or "missing", "core") for name, version in versions.items()]
     fixes = ["pip install --upgrade surefoot"] if None in versions.values() else []
     for extra, (purpose, names) in _EXTRAS.items():
-        found = {name: _version(name) for name in names}
-        rows += [(name, version or "not installed", f"[{extra}]") for name, version in found.items()]
-        if None in found.values():
+        optional = {name: _version(name) for name in names}
+        rows += [(name, version or "not installed", f"[{extra}]") for name, version in optional.items()]
+        if None in optional.values():
             fixes.append(f'For {purpose}: pip install "surefoot[{extra}]"')
-        versions |= found
+        versions |= optional
     screen.say(f"Surefoot {__version__}, Python {platform.python_version()}, {platform.platform()}")
     screen.say(f"{os.cpu_count()} processors\n")
     screen.table(["package", "version", "part"], rows)

@@ -52,10 +52,10 @@ def run(
     with screen.working("Evaluating ...", table.place):
         orders = np.maximum(policy.predict(X), 0.0)  # as decide writes them
         worst = float(policy.worst_case(X, y).value)
-    found = _figures(cost, orders, y, about, worst)
+    figures = _figures(cost, orders, y, about, worst)
     show_table(screen, table, columns=False)
-    _show(found, about, len(y), screen)
-    screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})
+    _show(figures, about, len(y), screen)
+    screen.result({"model": str(model), "rows": len(y), "outcome": name, **figures})
 
 
 def outcome_name(given: str | None, about: ModelTable | None, path: Path) -> str:
@@ -81,7 +81,7 @@ def _figures(
     share = cost.backorder / (cost.backorder + cost.holding)
     hindsight = float(np.quantile(y, share, method="inverted_cdf"))
     costs = row_costs(cost, orders, y)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "cost": float(costs.mean()), "worst_case": worst,
         "enough": float((orders >= y).mean()), "planned": share,
         "short": float(np.maximum(y - orders, 0.0).mean()),
@@ -91,10 +91,10 @@ def _figures(
     }  # fmt: skip
     if about is not None:
         constant = row_costs(cost, np.full(len(y), about.constant), y)
-        found |= {"constant_order": about.constant, "constant_cost": float(constant.mean())}
-        found["difference"] = float((costs - constant).mean())
-        found["interval"] = _interval(costs - constant)
-    return found
+        figures |= {"constant_order": about.constant, "constant_cost": float(constant.mean())}
+        figures["difference"] = float((costs - constant).mean())
+        figures["interval"] = _interval(costs - constant)
+    return figures
 
 
 def _interval(differences: FloatArray) -> list[float] | None:
@@ -105,30 +105,28 @@ def _interval(differences: FloatArray) -> list[float] | None:
     return list(paired_interval(differences, error, 0.95)) if error > 0 else None
 
 
-def _show(found: dict[str, Any], about: ModelTable | None, rows: int, screen: Screen) -> None:
-    lines = [("these orders", f"{found['cost']:.4g}")]
+def _show(figures: dict[str, Any], about: ModelTable | None, rows: int, screen: Screen) -> None:
+    lines = [("these orders", f"{figures['cost']:.4g}")]
     if about is not None:
-        lines.append((f"always {about.constant:g} (from the fit)", f"{found['constant_cost']:.4g}"))
-    lines.append(
-        (f"always {found['hindsight_order']:g} (best in hindsight)", f"{found['hindsight_cost']:.4g}")
-    )
-    if (
-        found["worst_case"] > 1.001 * found["cost"]
-    ):  # orders that look at a forecast alone cannot be hurt
-        lines.append(("these orders, at worst within the radius", f"{found['worst_case']:.4g}"))
+        lines.append((f"always {about.constant:g} (from the fit)", f"{figures['constant_cost']:.4g}"))
+    hindsight = f"always {figures['hindsight_order']:g} (best in hindsight)"
+    lines.append((hindsight, f"{figures['hindsight_cost']:.4g}"))
+    # Orders that look at a forecast alone cannot be hurt.
+    if figures["worst_case"] > 1.001 * figures["cost"]:
+        lines.append(("these orders, at worst within the radius", f"{figures['worst_case']:.4g}"))
     screen.table(["", "cost a row"], lines, right=1)
     screen.say(
-        f"Enough on {100 * found['enough']:.0f} of 100 rows (planned: {100 * found['planned']:.0f}); "
-        f"{found['short']:.3g} short and {found['left_over']:.3g} left over a row."
+        f"Enough on {100 * figures['enough']:.0f} of 100 rows (planned: {100 * figures['planned']:.0f})"
+        f"; {figures['short']:.3g} short and {figures['left_over']:.3g} left over a row."
     )
     if about is None:
         return
-    if found["interval"] is None:
+    if figures["interval"] is None:
         few = f"{rows} rows say too little for an interval"
-        screen.say(f"Beside the constant order of the fit: {found['difference']:+.3g} a row ({few}).")
+        screen.say(f"Beside the constant order of the fit: {figures['difference']:+.3g} a row ({few}).")
     else:
-        low, high = found["interval"]
+        low, high = figures["interval"]
         screen.say(
-            f"Beside the constant order of the fit: {found['difference']:+.3g} a row, 95 % interval "
+            f"Beside the constant order of the fit: {figures['difference']:+.3g} a row, 95 % interval "
             f"{low:+.3g} to {high:+.3g} if rows are independent."
         )

@@ -89,15 +89,15 @@ def run(
         about = _about(policy, table, X, y, economics, roles)
     save_model(policy, about, out)
     _show(policy, about, out, screen)
-    found = _found(policy, about, out, table, screen)
+    result = _summary(policy, about, out, table, screen)
     if report is not None:
         # Not at the top: most fits write no report.
         reporting = importlib.import_module("surefoot.cli.reporting")
         origin = reporting.origin_of(data, table, roles, economics=about.economics, command=command)
-        found["report"] = reporting.write_and_say(
+        result["report"] = reporting.write_and_say(
             policy, X, y, report, roles, origin, screen, moments=moments_of(table, roles)
         )
-    screen.result(found)
+    screen.result(result)
 
 
 def _check_targets(data: str, out: Path, report: Path | None) -> None:
@@ -233,11 +233,11 @@ def effects(policy: Any, X: pl.DataFrame) -> dict[str, float]:
         X = X[np.sort(rng.choice(len(X), EFFECT_ROWS, replace=False))]
     orders = policy.predict(X)
     shuffled = rng.permutation(len(X))
-    found = {
+    strengths = {
         name: float(np.mean(np.abs(policy.predict(X.with_columns(X[name][shuffled])) - orders)))
         for name in X.columns
     }
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    return dict(sorted(strengths.items(), key=lambda pair: -pair[1]))
 
 
 def _doubt_outcomes(y: FloatArray, table: TableFile, screen: Screen) -> None:
@@ -286,7 +286,7 @@ def _show(policy: PreparedPolicy, about: ModelTable, out: Path, screen: Screen) 
     screen.say(f"Model: {out}, in {screen.seconds:.1f} s. Next: surefoot decide {out} NEW-DATA")
 
 
-def _found(
+def _summary(
     policy: PreparedPolicy, about: ModelTable, out: Path, table: TableFile, screen: Screen
 ) -> dict[str, Any]:
     """Return what was done, for machines."""
@@ -304,9 +304,9 @@ def _found(
     }  # fmt: skip
 
 
-def show_strength(screen: Screen, found: dict[str, float]) -> None:
+def show_strength(screen: Screen, strengths: dict[str, float]) -> None:
     """Say which columns move the order most."""
-    strong = [(name, value) for name, value in found.items() if value > 0][:5]
+    strong = [(name, value) for name, value in strengths.items() if value > 0][:5]
     if strong:
         listed = ", ".join(f"{name} ({value:.3g})" for name, value in strong)
         screen.say(f"What moves the order most, in units on average: {listed}.")

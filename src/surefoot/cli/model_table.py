@@ -70,12 +70,12 @@ class ModelTable:
         )  # fmt: skip
 
 
-def stated_of(found: Guarantee) -> dict[str, Any]:
+def stated_of(given: Guarantee) -> dict[str, Any]:
     """Return a guarantee as JSON can hold it, whose keys are no numbers."""
     return {
-        "bound": found.bound, "shifts": list(found.shifted), "costs": list(found.shifted.values()),
-        "suspects": found.suspects, "reason": found.reason,
-        "blocks": list(found.blocks), "block_rows": found.block_rows,
+        "bound": given.bound, "shifts": list(given.shifted), "costs": list(given.shifted.values()),
+        "suspects": given.suspects, "reason": given.reason,
+        "blocks": list(given.blocks), "block_rows": given.block_rows,
     }  # fmt: skip
 
 

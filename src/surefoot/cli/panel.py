@@ -117,9 +117,9 @@ def evaluate(path: Path, data: str, *, outcome: str | None, reading: Reading, sc
     if not judged:
         raise InvalidInputError(f"{table.name} must have rows of a series with a policy, got none.")
     show_table(screen, table, columns=False)
-    found = _figures(judged)
-    _show_figures(found, len(policies), screen)
-    screen.result({"model": str(path), "rows": len(table), "outcome": name, **found})
+    figures = _figures(judged)
+    _show_figures(figures, len(policies), screen)
+    screen.result({"model": str(path), "rows": len(table), "outcome": name, **figures})
 
 
 def _figures(judged: Sequence[SeriesEvaluation]) -> dict[str, Any]:
@@ -149,26 +149,26 @@ def _mean(values: FloatArray, weights: FloatArray) -> float | None:
     return float(values @ weights / weights.sum()) if len(values) else None
 
 
-def _show_figures(found: dict[str, Any], series: int, screen: Screen) -> None:
+def _show_figures(figures: dict[str, Any], series: int, screen: Screen) -> None:
     screen.say(
-        f"{found['series']:,} of the {series:,} series of the model judged, on {found['judged']:,} "
-        f"rows: orders would have cost {found['cost']:.4g} a row."
+        f"{figures['series']:,} of the {series:,} series of the model judged, on {figures['judged']:,} "
+        f"rows: orders would have cost {figures['cost']:.4g} a row."
     )
-    if found["with_constant"]:
-        before, now = found["constant_cost"], found["cost_beside_constant"]
+    if figures["with_constant"]:
+        before, now = figures["constant_cost"], figures["cost_beside_constant"]
         word = "less" if now <= before else "more"
         saved = f" ({100 * abs(1 - now / before):.0f} % {word})" if before > 0 else ""
-        some = "" if found["with_constant"] == found["series"] else " where there is one"
+        some = "" if figures["with_constant"] == figures["series"] else " where there is one"
         screen.say(
             f"Always the best constant order of the fit: {before:.4g} a row against {now:.4g}{saved}"
-            f"{some}; cheaper in {found['cheaper']:,} of {found['with_constant']:,} series."
+            f"{some}; cheaper in {figures['cheaper']:,} of {figures['with_constant']:,} series."
         )
     lines = [
         (
             ", ".join(one["series"]), str(one["rows"]), f"{one['cost']:.4g}",
             "-" if one["constant_cost"] is None else f"{one['constant_cost']:.4g}",
         )
-        for one in found["worst"]
+        for one in figures["worst"]
     ]  # fmt: skip
     screen.table(["worst series", "rows", "cost a row", "constant order"], lines, right=3)
 

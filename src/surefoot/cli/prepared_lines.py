@@ -112,7 +112,7 @@ def _day(column: FileColumn, text: str) -> Any:
     cell = pl.Series(column.name, [text])
     forms = list(dict.fromkeys((column.date_format or ISO, ISO)))
     for form in forms:
-        found = read_days(cell, form)
-        if found is not None and found.values[0] is not None:
-            return found.values[0]
+        days = read_days(cell, form)
+        if days is not None and days.values[0] is not None:
+            return days.values[0]
     raise InvalidInputError(f"{column.name} must be a date written {' or '.join(forms)}, got {text!r}.")

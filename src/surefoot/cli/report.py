@@ -60,5 +60,5 @@ def run(
         fingerprint="" if about is None else about.fingerprint,
     )  # fmt: skip
     moments = None if day is None or day in names else table.frame[day].to_numpy()
-    found = write_and_say(policy, X, y, out, roles, origin, screen, moments=moments)
-    screen.result({"model": str(model), "rows": len(y), "outcome": name, **found})
+    result = write_and_say(policy, X, y, out, roles, origin, screen, moments=moments)
+    screen.result({"model": str(model), "rows": len(y), "outcome": name, **result})

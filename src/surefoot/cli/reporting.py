@@ -32,14 +32,14 @@ def origin_of(
     """Return what a report says about the file that its rows come from."""
     # A page is for readers who typed no option.
     economics = re.sub(r"\(--(backorder|holding)\)", r"(\1)", economics)
-    found = [re.sub(r" \(--[^)]*\)", "", one) for one in doubts(table, roles.outcome, roles.time)]
+    doubtful = [re.sub(r" \(--[^)]*\)", "", one) for one in doubts(table, roles.outcome, roles.time)]
     checksum = ""
     if data != "-":
         with Path(data).open("rb") as file:
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
     return Origin(
         source=Path(table.name).name, checksum=checksum, lines=table.lines, unit=table.unit,
-        notes=(*table.notes, *found), command=shlex.join(command), economics=economics,
+        notes=(*table.notes, *doubtful), command=shlex.join(command), economics=economics,
         guarantee=guarantee, fingerprint=fingerprint,
     )  # fmt: skip
 
@@ -61,22 +61,22 @@ def write_and_say(
             policy, X, y, outcome=roles.outcome, time=roles.time if moments is None else moments,
             origin=origin, on_progress=show,
         )  # fmt: skip
-    found = judge(facts)
-    screen.say(costs_what(facts, found))
-    if found is not None:
-        screen.say(beside_others(found))
-    above = above_bound(facts, found)
+    judged = judge(facts)
+    screen.say(costs_what(facts, judged))
+    if judged is not None:
+        screen.say(beside_others(judged))
+    above = above_bound(facts, judged)
     if above is not None:
         screen.note(above)
     write_page(facts, path)
     screen.say(f"Report: {path}, {path.stat().st_size / 1000:.0f} kB. Open it in a browser.")
     return {
-        "path": str(path), "cost": None if found is None else found.ours.cost.value,
-        "interval": None if found is None else [found.ours.cost.low, found.ours.cost.high],
+        "path": str(path), "cost": None if judged is None else judged.ours.cost.value,
+        "interval": None if judged is None else [judged.ours.cost.low, judged.ours.cost.high],
         "bound": facts.promise.bound, "guarantee": facts.promise.sentence,
-        "methods": [] if found is None else [
+        "methods": [] if judged is None else [
             {"method": row.label, "cost": row.cost.value, "difference": row.difference.value,
              "low": row.difference.low, "high": row.difference.high, "verdict": row.verdict}
-            for row in found.methods
+            for row in judged.methods
         ],
     }  # fmt: skip

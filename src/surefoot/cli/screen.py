@@ -66,10 +66,10 @@ class Screen:
             grid.add_row(*row)
         self._out.print(grid)
 
-    def result(self, found: dict[str, Any]) -> None:
+    def result(self, result: dict[str, Any]) -> None:
         """Show the whole result to a machine."""
         if self.as_json:
-            text = json.dumps(_plain({**found, "notes": self.notes}), indent=1, allow_nan=False)
+            text = json.dumps(_plain({**result, "notes": self.notes}), indent=1, allow_nan=False)
             print(text, file=sys.stdout)
 
     @contextmanager

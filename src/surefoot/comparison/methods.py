@@ -73,7 +73,7 @@ def chosen_methods(methods: Any, cost: Cost, table: Table | None, seed: int) -> 
         raise InvalidTypeError(
             f"methods must be None, a sequence of names or a dictionary of estimators, got {methods!r}."
         )
-    found = []
+    methods_chosen = []
     for name in methods:
         if name not in NAMES:
             raise InvalidInputError(
@@ -85,11 +85,11 @@ def chosen_methods(methods: Any, cost: Cost, table: Table | None, seed: int) -> 
                 f"which is not piecewise linear, got {name!r}."
             )
         most = SHAPLEY_ROWS if name == "shapley" else None
-        found.append(Method(name, PreparedPolicy(_MAKERS[name](cost, seed)), most))
-    names = [method.name for method in found]
+        methods_chosen.append(Method(name, PreparedPolicy(_MAKERS[name](cost, seed)), most))
+    names = [method.name for method in methods_chosen]
     if not names or len(set(names)) < len(names):
         raise InvalidInputError(f"methods must be one or more distinct names, got {list(methods)!r}.")
-    return tuple(found)
+    return tuple(methods_chosen)
 
 
 def _entries(methods: Mapping[Any, Any]) -> list[tuple[str, Any]]:

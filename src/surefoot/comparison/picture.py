@@ -37,34 +37,35 @@ def draw_onto(target: Any, method: str, size: tuple[float, float], draw: Callabl
     figure.savefig(path, dpi=150)
 
 
-def draw(found: "Comparison", target: Any) -> None:
+def draw(comparison: "Comparison", target: Any) -> None:
     """Draw into a file, or onto axes."""
     require_matplotlib()
-    shown = [row for row in found.rows if not math.isnan(row.cost)]
-    draw_onto(target, "barh", (8.2, 1.7 + 0.42 * len(shown)), partial(_draw, found))
+    shown = [row for row in comparison.rows if not math.isnan(row.cost)]
+    draw_onto(target, "barh", (8.2, 1.7 + 0.42 * len(shown)), partial(_draw, comparison))
 
 
-def _draw(found: "Comparison", axes: Any) -> None:
-    rows = [row for row in found.rows if not math.isnan(row.difference)]
+def _draw(comparison: "Comparison", axes: Any) -> None:
+    rows = [row for row in comparison.rows if not math.isnan(row.difference)]
     rows = sorted(rows, key=lambda row: row.cost)[::-1]  # the cheapest on top, as in the table
     for place, row in enumerate(rows):
-        _mark(axes, place, row, found)
+        _mark(axes, place, row, comparison)
     axes.axvline(0.0, color="#333333", linewidth=0.8, zorder=1)
     axes.set_yticks(range(len(rows)), [f"{row.method}  ({row.cost:.4g})" for row in rows])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlabel(
-        f"cost beyond that of {found.reference}, with {100 * found.confidence:g} % intervals\n"
+        f"cost beyond that of {comparison.reference}, with {100 * comparison.confidence:g} % "
+        "intervals\n"
         "(blue: costs less, red: costs more, grey: not settled)"
     )
-    axes.set_title(found.splits.describe(found.rows_in_all), loc="left", fontsize=10)
+    axes.set_title(comparison.splits.describe(comparison.rows_in_all), loc="left", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.grid(True, axis="x", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _mark(axes: Any, place: int, row: "ComparisonRow", found: "Comparison") -> None:
-    if row.method == found.reference:
+def _mark(axes: Any, place: int, row: "ComparisonRow", comparison: "Comparison") -> None:
+    if row.method == comparison.reference:
         axes.plot([0.0], [place], "D", color="#333333", markersize=6, zorder=3)
         return
     colour = BETTER if row.high < 0 else WORSE if row.low > 0 else OPEN

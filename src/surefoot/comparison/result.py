@@ -104,8 +104,8 @@ def paired_interval(
     if len(differences) < 2:
         return math.nan, math.nan
     mean = float(np.mean(differences))
-    reach = float(stats.t.ppf(0.5 + confidence / 2, len(differences) - 1)) * standard_error
-    return mean - reach, mean + reach
+    half_width = float(stats.t.ppf(0.5 + confidence / 2, len(differences) - 1)) * standard_error
+    return mean - half_width, mean + half_width
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,14 +187,14 @@ class Comparison:
 
     def reasons(self) -> dict[str, str]:
         """Return, for each method that failed somewhere, where and why it first did."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for method in self.methods:
             failed = [trial for trial in self._of(method) if trial.cost is None]
             if failed:
                 first = failed[0]
                 where = f"on {len(failed)} of {len(self._of(method))} splits, first {first.name}"
-                found[method] = f"no answer {where}: {first.reason}"
-        return found
+                reasons[method] = f"no answer {where}: {first.reason}"
+        return reasons
 
     def sampled(self) -> str:
         """Return in a sentence of how many rows methods saw a sample; empty where they saw all."""
@@ -235,23 +235,24 @@ class Comparison:
     __repr__ = __str__
 
 
-def table(found: Comparison) -> str:
+def table(comparison: Comparison) -> str:
     """Return a comparison as text."""
-    rows = sorted(found.rows, key=lambda row: (math.isnan(row.cost), row.cost))
+    rows = sorted(comparison.rows, key=lambda row: (math.isnan(row.cost), row.cost))
     width = max(10, *(len(row.method) + 2 for row in rows))
-    percent = f"{100 * found.confidence:g} %"
+    percent = f"{100 * comparison.confidence:g} %"
     head = (
         f"{'':{width}}{'cost':>10}{'difference':>12}{f'{percent} interval':>24}"
         f"{'cheaper':>12}{'score':>8}{'s/fit':>8}"
     )
-    about = [found.splits.describe(found.rows_in_all), found.sampled(), found.status]
+    splits = comparison.splits.describe(comparison.rows_in_all)
+    about = [splits, comparison.sampled(), comparison.status]
     lines = [*filter(None, about), "", head]
     decimals = _decimals([row.cost for row in rows])
-    lines += [_line(row, found.reference, width, decimals) for row in rows]
-    lines += ["", f"difference: cost beyond that of {found.reference}, on the same splits; "
+    lines += [_line(row, comparison.reference, width, decimals) for row in rows]
+    lines += ["", f"difference: cost beyond that of {comparison.reference}, on the same splits; "
               f"cheaper: splits on which a method beats it.",
               "score: 1 - cost / cost of the constant SAA order."]  # fmt: skip
-    lines += [f"{method}: {reason}" for method, reason in found.reasons().items()]
+    lines += [f"{method}: {reason}" for method, reason in comparison.reasons().items()]
     return "\n".join(lines)
 
 

@@ -118,14 +118,14 @@ class Folds(Splits):
         least = max(self.folds, 4 if self.folds == 2 else 3)
         if rows < least:
             raise InvalidInputError(f"X must have at least {least} rows for {self}, got {rows}.")
-        found = []
+        made = []
         for repeat in range(self.repeats):
             order = rng_for(seed, "compare", "folds", repeat).permutation(rows)
             for fold, part in enumerate(np.array_split(order, self.folds)):
                 test = np.sort(part)
                 train = np.setdiff1d(np.arange(rows), test)
-                found.append(Split(f"repeat {repeat + 1}, fold {fold + 1}", train, test))
-        return tuple(found)
+                made.append(Split(f"repeat {repeat + 1}, fold {fold + 1}", train, test))
+        return tuple(made)
 
     def standard_error(self, differences: FloatArray, train: float, test: float) -> float:
         """Return the corrected standard error."""

@@ -110,14 +110,14 @@ class MeanCVaR(AuxiliaryCost):
             own[groups, np.arange(len(weights))] = (decisions[groups] * outcomes).sum(axis=1)
             rows = np.vstack([rows, np.hstack([self.risk_aversion * own / unit, -np.eye(count)])])
             right = np.append(right, -(decisions * plain).sum(axis=1) / unit)
-            found = programs.linprog(
+            result = programs.linprog(
                 np.append(np.zeros(len(weights)), np.ones(count)), A_ub=rows, b_ub=right,
                 A_eq=np.append(np.ones(len(weights)), np.zeros(count))[None, :], b_eq=[1.0],
                 bounds=[*((0.0, float(one)) for one in most), *[(None, None)] * count],
             )  # fmt: skip
-            if found.status != 0:
+            if result.status != 0:
                 break
-            tail, before = _within(found.x[: len(weights)], most), tail
+            tail, before = _within(result.x[: len(weights)], most), tail
             if np.abs(tail - before).max() <= TAIL_SAME:
                 break
         return tail

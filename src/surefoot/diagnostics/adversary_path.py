@@ -41,26 +41,26 @@ class AdversaryPath:
     @property
     def worst_cases(self) -> FloatArray:
         """Worst-case expected cost at each checkpoint."""
-        return np.array([found.worst_case for found in self.augmentations])
+        return np.array([one.worst_case for one in self.augmentations])
 
     @property
     def multipliers(self) -> FloatArray:
         """The optimal gamma at each checkpoint, shape (checkpoints, adversaries)."""
-        return np.array([found.multiplier for found in self.augmentations])
+        return np.array([one.multiplier for one in self.augmentations])
 
     @property
     def column_shares(self) -> FloatArray:
         """Share of the transport cost on each column, shape (checkpoints, columns)."""
-        return np.array([found.column_shares for found in self.augmentations])
+        return np.array([one.column_shares for one in self.augmentations])
 
     def __str__(self) -> str:
         """Print one line for each checkpoint."""
         lines = [f"{'steps':>10}{'data':>12}{'worst case':>12}{'multiplier':>12}{'moved':>8}  columns"]
-        for steps, found in zip(self.steps, self.augmentations, strict=True):
-            names = ", ".join(column.name for column in found.most_used(3)) or "none"
+        for steps, one in zip(self.steps, self.augmentations, strict=True):
+            names = ", ".join(column.name for column in one.most_used(3)) or "none"
             lines.append(
-                f"{steps:10,}{found.cost_before:12.5g}{found.worst_case:12.5g}"
-                f"{float(found.multiplier.mean()):12.4g}{100 * found.share_moved:6.1f} %  {names}"
+                f"{steps:10,}{one.cost_before:12.5g}{one.worst_case:12.5g}"
+                f"{float(one.multiplier.mean()):12.4g}{100 * one.share_moved:6.1f} %  {names}"
             )
         return "\n".join(lines)
 
@@ -107,10 +107,10 @@ def adversary_path(
     seed = fitted.seed_
     whole = _run(solver, problem, seed, seen.append)
     chosen = _spread_out(sorted({progress.steps for progress in seen}), checkpoints)
-    found = [_run(solver, problem, seed, _stop_at(steps)) for steps in chosen[:-1]] + [whole]
+    solutions = [_run(solver, problem, seed, _stop_at(steps)) for steps in chosen[:-1]] + [whole]
     return AdversaryPath(
         steps=tuple(chosen),
-        augmentations=tuple(augment(problem, solution.parameters) for solution in found),
+        augmentations=tuple(augment(problem, solution.parameters) for solution in solutions),
         history=whole.history,
     )
 

@@ -118,14 +118,14 @@ def leading_directions(augmentation: Augmentation) -> tuple[FloatArray, FloatArr
     centred = np.sqrt(mass)[:, None] * (scaled - mass @ scaled)
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     directions, shares = np.zeros((scaled.shape[1], 2)), np.zeros(2)
-    found = min(2, len(sizes))
-    directions[:, :found] = axes[:found].T
+    count = min(2, len(sizes))
+    directions[:, :count] = axes[:count].T
     # The sign of a component means nothing; its largest entry is made positive.
     largest = np.abs(directions).argmax(axis=0)
     directions *= np.where(directions[largest, [0, 1]] < 0.0, -1.0, 1.0)
     total = float((sizes**2).sum())
     if total > 0.0:
-        shares[:found] = sizes[:found] ** 2 / total
+        shares[:count] = sizes[:count] ** 2 / total
     return directions, shares
 
 
@@ -158,9 +158,9 @@ def plot_moves(augmentation: Augmentation, axes: Any = None, *, arrows: int = 15
         ("raises the decision", ORANGE, change[shown] > 0.0),
         ("lowers the decision", BLUE, change[shown] < 0.0),
     ):
-        here = shown[kept]
+        arrows = shown[kept]
         axes.quiver(
-            *before[here].T, *(stretch * moves[here]).T, angles="xy", scale_units="xy", scale=1.0,
+            *before[arrows].T, *(stretch * moves[arrows]).T, angles="xy", scale_units="xy", scale=1.0,
             color=colour, width=0.004, headwidth=4, headlength=5, zorder=3, label=label,
         )  # fmt: skip
     for k, name in enumerate(("x", "y")):

@@ -190,9 +190,9 @@ def _fixed_curve(
     rows = problem.nominal
     assert isinstance(rows, Empirical)  # made above
     worst, kind = worst_values(problem, parameters, radii)
-    here = np.full(count, realised_cost(problem, parameters, rows))
-    there = None if test is None else np.full(count, realised_cost(problem, parameters, test))
-    return CostCurve(here, worst, there, np.ones(count, dtype=bool), kind)
+    nominal = np.full(count, realised_cost(problem, parameters, rows))
+    realised = None if test is None else np.full(count, realised_cost(problem, parameters, test))
+    return CostCurve(nominal, worst, realised, np.ones(count, dtype=bool), kind)
 
 
 def _refitted_curve(
@@ -202,20 +202,20 @@ def _refitted_curve(
     solver = solver_of(model, problem.at_radius(float(radii[-1])))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
-        found = solver.solve_path(problem, radii[::-1].tolist(), model.seed_)[::-1]
-    converged = np.array([solution.converged is not False for solution in found])
+        solutions = solver.solve_path(problem, radii[::-1].tolist(), model.seed_)[::-1]
+    converged = np.array([solution.converged is not False for solution in solutions])
     if not converged.all():
         warn_user(
             f"{(~converged).sum()} of {len(radii)} refits ran out of steps: the worst case of the best "
             "policy may lie lower there. Raise max_steps or loosen gap_tol.",
             ConvergenceWarning,
         )
-    rows, kinds = problem.nominal, {solution.certificate.kind for solution in found}
+    rows, kinds = problem.nominal, {solution.certificate.kind for solution in solutions}
     assert isinstance(rows, Empirical)  # made above
-    policies = [solution.parameters for solution in found]
+    policies = [solution.parameters for solution in solutions]
     return CostCurve(
         nominal=np.array([realised_cost(problem, one, rows) for one in policies]),
-        worst_case=np.array([solution.certificate.upper for solution in found]),
+        worst_case=np.array([solution.certificate.upper for solution in solutions]),
         realised=None
         if test is None else np.array([realised_cost(problem, one, test) for one in policies]),
         converged=converged,

@@ -323,7 +323,7 @@ def _sample_claims(fit: _Fit, convex: ConvexBound, confidence: float) -> list[Cl
     points, diameter = transport_geometry(fit.problem)
     rows, probability = fit.rows, paper_probability(diameter, fit.rows, radius)
     nearest = nearest_distance(points)
-    if product.pull == 0.0:
+    if product.inverse_kappa == 0.0:
         void = "only contexts move, so the ball never holds a continuous outcome's distribution"
     elif nearest > radius:
         void = f"the true distribution is about {nearest:.3g} away or farther, beyond the radius"

@@ -113,7 +113,7 @@ def theorem_constants(
     smoothed = replace(form, pieces=pieces)
     gradient_bound, order = pieces.steepest, form.order
     k = (pieces.up + pieces.down) / (2.0 * smoothing) if smoothing > 0.0 else math.inf
-    outcome_share = form.pull if order == 1 else math.sqrt(form.pull)
+    outcome_share = form.inverse_kappa if order == 1 else math.sqrt(form.inverse_kappa)
     norm = math.hypot(float(np.linalg.norm(theta[form.movable])), outcome_share)
     move = _largest_move(form, norm, multiplier)
     lengths = context_lengths(form) + move

@@ -20,11 +20,11 @@ def affine_worst_case(problem: Problem, parameters: LinearParameters) -> tuple[f
     """Return value and multipliers of ``affine_adversary``, without the distribution."""
     forms = affine_forms(problem, merge=False)
     policies = form_policies(forms, parameters)
-    found = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
+    worst = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
     value = sum(
-        (value + f.unavoidable) * f.value_unit for (value, _), f in zip(found, forms, strict=True)
+        (value + f.unavoidable) * f.value_unit for (value, _), f in zip(worst, forms, strict=True)
     )
-    multipliers = [gamma * multiplier_unit(f) for (_, gamma), f in zip(found, forms, strict=True)]
+    multipliers = [gamma * multiplier_unit(f) for (_, gamma), f in zip(worst, forms, strict=True)]
     return value, np.array(multipliers)
 
 

@@ -25,11 +25,12 @@ HOLDING_SHARE = 1e-6
 # Policies are averaged once in this many steps: neighbours are too alike to count each.
 AVERAGE_EVERY = 16
 
-# How samples move; ``pull`` is 1/kappa, ``movable`` how many leading columns may move, ``batch`` the
-# samples of a step and ``inner_steps`` zero for the exact move.
+# How samples move; ``movable`` is how many leading columns may move, ``batch`` the samples of a step,
+# and ``inner_steps`` zero for the exact move.
 GEOMETRY = np.dtype(
-    [("radius", "f8"), ("pull", "f8"), ("smoothing", "f8"), ("steepest", "f8"), ("order", "i8"),
-     ("movable", "i8"), ("intercept", "i8"), ("boxed", "i8"), ("batch", "i8"), ("inner_steps", "i8")]
+    [("radius", "f8"), ("inverse_kappa", "f8"), ("smoothing", "f8"), ("steepest", "f8"),
+     ("order", "i8"), ("movable", "i8"), ("intercept", "i8"), ("boxed", "i8"), ("batch", "i8"),
+     ("inner_steps", "i8")]
 )  # fmt: skip
 # Where a product stands beside its parameters: the multiplier's logarithm and the running mean of
 # squared slopes, distances travelled (numerators of the step sizes) and summed squared gradients
@@ -80,7 +81,7 @@ def _line(residual, k, two, first, last, apart, slopes, intercepts, smoothing):
 def _constants(g, slopes, intercepts):
     """Return what no step changes, as numbers: those of a record are read anew after each write."""
     two, apart = slopes.shape[0] == 2 and g.smoothing == 0.0, intercepts[-1] - intercepts[0]
-    step = g.order, g.radius, g.pull, g.smoothing, g.steepest, g.intercept
+    step = g.order, g.radius, g.inverse_kappa, g.smoothing, g.steepest, g.intercept
     return (*step, two, slopes[0], slopes[-1], apart)
 
 
@@ -90,18 +91,18 @@ def _free_step(own, residual, movable_dot, squared, norm, size, constants, slope
 
     The step is keep * theta + push * row where columns may move, theta + push * row elsewhere.
     """
-    order, rho, pull, smoothing, steepest, with_intercept, two, low, high, apart = constants
-    # The slope p of the moved sample and theta's pull on itself: gradient = p x + own theta.
+    order, rho, inverse_kappa, smoothing, steepest, with_intercept, two, low, high, apart = constants
+    # The slope p of the moved sample and theta's own coefficient: gradient = p x + own theta.
     k_move = 0.0
     itself = 0.0
     gamma = 0.0
     if order == 1:
         length = np.sqrt(squared)
-        if length > 0.0 and length >= pull:
+        if length > 0.0 and length >= inverse_kappa:
             itself = rho * steepest / length
-    elif rho > 0.0 and squared + pull > 0.0:
-        gamma = np.sqrt(own.square_slope * (squared + pull)) / (2.0 * rho)
-        k_move = (squared + pull) / (2.0 * gamma)
+    elif rho > 0.0 and squared + inverse_kappa > 0.0:
+        gamma = np.sqrt(own.square_slope * (squared + inverse_kappa)) / (2.0 * rho)
+        k_move = (squared + inverse_kappa) / (2.0 * gamma)
     slope = _line(residual, k_move, two, low, high, apart, slopes, intercepts, smoothing)
     if gamma > 0.0:
         itself = slope * slope / (2.0 * gamma)
@@ -209,20 +210,21 @@ def _move(
         )  # fmt: skip
         return cost_slope(moved, slopes, intercepts, g.smoothing), distance
     if not g.boxed:
-        reach2 = squared + g.pull
-        k = reach2 / (2.0 * gamma) if g.order == 2 else 0.0
+        squared_norm = squared + g.inverse_kappa
+        k = squared_norm / (2.0 * gamma) if g.order == 2 else 0.0
         slope = best_line(residual, k, slopes, intercepts, g.smoothing)
         pace = slope / (2.0 * gamma) if g.order == 2 else 0.0
         for j in range(n_movable):
             move[j] = pace * theta[j]
         move[n_movable:] = 0.0
-        return slope, pace * pace * reach2
+        return slope, pace * pace * squared_norm
     best_slope, best_distance, best_value = 0.0, 0.0, -np.inf
     for line in range(slopes.shape[0] - 1, -1, -1):
         slope = slopes[line]
         gain, outcome_move, distance = box_move(
-            x, y, theta, slope, gamma, g.order, g.pull, lower, upper, low_y, high_y, n_movable, other
-        )
+            x, y, theta, slope, gamma, g.order, g.inverse_kappa, lower, upper, low_y, high_y,
+            n_movable, other,
+        )  # fmt: skip
         value = slope * (residual + gain - outcome_move) + intercepts[line] - gamma * distance
         if value > best_value:
             best_value, best_slope, best_distance = value, slope, distance
@@ -243,8 +245,8 @@ def general_steps(
     gradient = np.zeros(size)
     hold = np.zeros(size)
     g = geometry[0]
-    n_movable, batch, order, rho, pull, boxed = g.movable, g.batch, g.order, g.radius, g.pull, g.boxed
-    budget = rho**order
+    n_movable, batch, order, rho, boxed = g.movable, g.batch, g.order, g.radius, g.boxed
+    inverse_kappa, budget = g.inverse_kappa, rho**order
     for first in range(0, draws.shape[0] - batch + 1, batch):
         squared = 0.0
         for j in range(n_movable):
@@ -255,15 +257,15 @@ def general_steps(
             gamma = np.exp(own.log_multiplier)
             if order == 1:
                 gamma += (1.0 + HOLDING_SHARE) * held_from(
-                    theta, slopes, pull, lower, upper, low_y[draws[first]], high_y[draws[first]],
-                    n_movable, hold,
+                    theta, slopes, inverse_kappa, lower, upper, low_y[draws[first]],
+                    high_y[draws[first]], n_movable, hold,
                 )  # fmt: skip
         elif order == 1:
-            gamma = g.steepest * max(norm, pull)
+            gamma = g.steepest * max(norm, inverse_kappa)
         elif rho == 0.0:
             gamma = 0.0
         else:
-            gamma = np.sqrt(own.square_slope * (squared + pull)) / (2.0 * rho)
+            gamma = np.sqrt(own.square_slope * (squared + inverse_kappa)) / (2.0 * rho)
         gradient[:] = 0.0
         mean_slope = 0.0
         mean_distance = 0.0
@@ -288,7 +290,7 @@ def general_steps(
             mean_norm += row_norm / batch
             slope_sums[i] += slope
             visits[i] += 1
-        if order == 1 and not boxed and norm > 0.0 and norm >= pull:
+        if order == 1 and not boxed and norm > 0.0 and norm >= inverse_kappa:
             for j in range(n_movable):
                 gradient[j] += rho * g.steepest / norm * theta[j]
         if order == 1 and boxed:
@@ -325,9 +327,9 @@ def _step_theta(theta, gradient, own, origin):
 @kernel(inline=True)
 def _step_multiplier(own, left):
     """Step the learned log-multiplier by what the budget has left."""
-    pull = np.exp(own.log_multiplier) * left
-    own.multiplier_squares += pull * pull
-    own.log_multiplier -= LOG_STEP * pull / np.sqrt(own.multiplier_squares + 1e-300)
+    derivative = np.exp(own.log_multiplier) * left
+    own.multiplier_squares += derivative * derivative
+    own.log_multiplier -= LOG_STEP * derivative / np.sqrt(own.multiplier_squares + 1e-300)
 
 
 @kernel(inline=True)

@@ -60,7 +60,8 @@ def first_numbers(form: AffineForm, rows: FloatArray) -> Any:
     numbers["square_slope"] = form.pieces.up * form.pieces.down
     if isinstance(form, WassersteinForm) and form.radius > 0.0:
         first = float(numbers["travelled"][0]) or spread / math.sqrt(rows.shape[1])
-        guess = form.slope_constant * max(first, form.pull if form.order == 1 else math.sqrt(form.pull))
+        least = form.inverse_kappa if form.order == 1 else math.sqrt(form.inverse_kappa)
+        guess = form.slope_constant * max(first, least)
         numbers["log_multiplier"] = math.log(guess if form.order == 1 else guess / (2.0 * form.radius))
     return numbers
 
@@ -68,7 +69,8 @@ def first_numbers(form: AffineForm, rows: FloatArray) -> Any:
 def geometry_record(geometry: Geometry, movable: int, intercept: bool, options: Options) -> Any:
     """Return a form's geometry as the kernels read it."""
     record = np.zeros(1, GEOMETRY)
-    record["radius"], record["pull"], record["order"] = geometry.radius, geometry.pull, geometry.order
+    record["radius"], record["order"] = geometry.radius, geometry.order
+    record["inverse_kappa"] = geometry.inverse_kappa
     record["smoothing"], record["steepest"] = geometry.smoothing, np.abs(geometry.slopes).max()
     record["movable"], record["intercept"], record["boxed"] = movable, intercept, geometry.boxed
     record["batch"], record["inner_steps"] = options.minibatch, options.inner_steps
@@ -85,10 +87,10 @@ class Lane:
         plain = options.minibatch == 1 and options.inner_steps == 0
         free = self.geometry is not None and not self.geometry.boxed
         still = self.geometry is not None and self.geometry.radius == 0.0 and lopsided(form)
-        if still:  # no column has a price, so that all are alike
+        if still:  # no column has a penalty, so that all are alike
             movable = np.ones_like(movable)
         self.arrangement = Arrangement.of(
-            form, movable, rotate=rotate and plain and free, unpriced=still
+            form, movable, rotate=rotate and plain and free, unpenalised=still
         )
         self.slopes: FloatArray | Plan
         decision, self.slopes = form.constant_order()

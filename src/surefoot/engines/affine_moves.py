@@ -32,7 +32,9 @@ def cost_slope(residual, slopes, intercepts, smoothing):
 
 
 @kernel(reassociate=True)
-def box_move(x, y, theta, slope, gamma, order, pull, lower, upper, low_y, high_y, n_movable, out):
+def box_move(
+    x, y, theta, slope, gamma, order, inverse_kappa, lower, upper, low_y, high_y, n_movable, out
+):
     """Best move of one row inside the box on a given line of the cost.
 
     Writes the displacement into ``out``; returns theta'move, the outcome's move and the distance.
@@ -51,13 +53,13 @@ def box_move(x, y, theta, slope, gamma, order, pull, lower, upper, low_y, high_y
         length += move * move
     outcome_move = 0.0
     distance = length if order == 2 else np.sqrt(length)
-    if pull > 0.0:
+    if inverse_kappa > 0.0:
         if order == 2:
-            outcome_move = min(high_y - y, max(low_y - y, -slope * pull / (2.0 * gamma)))
-            distance += outcome_move * outcome_move / pull
-        elif abs(slope) * pull > gamma:
+            outcome_move = min(high_y - y, max(low_y - y, -slope * inverse_kappa / (2.0 * gamma)))
+            distance += outcome_move * outcome_move / inverse_kappa
+        elif abs(slope) * inverse_kappa > gamma:
             outcome_move = low_y - y if slope > 0 else high_y - y
-            distance += abs(outcome_move) / pull
+            distance += abs(outcome_move) / inverse_kappa
     return gain, outcome_move, distance
 
 
@@ -93,7 +95,7 @@ def _order_one_pace(x, theta, slope, gamma, lower, upper, n_movable):
 
 
 @kernel()
-def held_from(theta, slopes, pull, lower, upper, low_y, high_y, n_movable, out):
+def held_from(theta, slopes, inverse_kappa, lower, upper, low_y, high_y, n_movable, out):
     """Smallest multiplier of order 1 that holds the adversary where a box is open.
 
     A move along theta over the columns whose side is open gains |w| ||theta|| for each unit of
@@ -113,8 +115,8 @@ def held_from(theta, slopes, pull, lower, upper, low_y, high_y, n_movable, out):
             for j in range(n_movable):
                 is_open = (upper[j] if slope * theta[j] > 0.0 else -lower[j]) == np.inf
                 out[j] = abs(slope) / norm * theta[j] if is_open else 0.0
-        if (-low_y if slope > 0.0 else high_y) == np.inf and abs(slope) * pull > smallest:
-            smallest = abs(slope) * pull
+        if (-low_y if slope > 0.0 else high_y) == np.inf and abs(slope) * inverse_kappa > smallest:
+            smallest = abs(slope) * inverse_kappa
             out[:] = 0.0
     return smallest
 

@@ -198,11 +198,11 @@ class FreshPart(Part):
         weights = self.lanes[0].form.weights
         values = np.zeros(len(weights))
         for lane in self.lanes:
-            found = lane.form.adversary(*lane.policy)
+            adversary = lane.form.adversary(*lane.policy)
             pieces, costs = lane.form.pieces, np.zeros(len(weights))
-            residuals = found.contexts @ lane.policy[0] + lane.policy[1] - found.outcomes
-            gains = pieces.evaluate(residuals) - found.multiplier[0] * found.distances
-            np.add.at(costs, found.rows, found.weights * gains)
+            residuals = adversary.contexts @ lane.policy[0] + lane.policy[1] - adversary.outcomes
+            gains = pieces.evaluate(residuals) - adversary.multiplier[0] * adversary.distances
+            np.add.at(costs, adversary.rows, adversary.weights * gains)
             if lane.form.cut is not None:
                 costs += weights * pieces.evaluate(lane.form.cut)
             values = values + costs / weights * lane.form.value_unit

@@ -77,8 +77,8 @@ def joint_run(form: JointForm) -> CuttingPlaneRun:
     """Return a run that begins where each product would be under an adversary of its own, if better."""
     run = CuttingPlaneRun(form)
     if all(why_no_dual(one) is None for one in form.products):
-        found = [_policy_apart(one) for one in form.products]
-        run.begin_at((np.column_stack([theta for theta, _ in found]), np.array([t for _, t in found])))
+        alone = [_policy_apart(one) for one in form.products]
+        run.begin_at((np.column_stack([theta for theta, _ in alone]), np.array([t for _, t in alone])))
     return run
 
 

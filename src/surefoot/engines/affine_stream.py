@@ -61,7 +61,7 @@ class AffineStream(Stream):
             for kind in ([p.slopes for p in pieces], [p.intercepts for p in pieces])
         ])  # fmt: skip
         self._geometry, self._rules = np.zeros(1, GEOMETRY), options.rules()
-        self._geometry["pull"], self._geometry["order"] = 1.0 / ball.outcome_cost, ball.order
+        self._geometry["inverse_kappa"], self._geometry["order"] = 1.0 / ball.outcome_cost, ball.order
         self._geometry["smoothing"], self._geometry["batch"] = pieces[0].smoothing, 1
         self._geometry["intercept"], self._geometry["boxed"] = policy.intercept, self._boxed()
         # What the kernel is handed beside rows and state.

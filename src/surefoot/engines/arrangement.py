@@ -1,7 +1,7 @@
 """The coordinates in which the compiled update steps: movable columns first, centred, and few.
 
 Where an intercept is free, centring changes nothing but the intercept. Where nothing stops a move, the
-price of the movable parameters is their Euclidean norm, so movable columns may be rotated: with fewer
+penalty of the movable parameters is their Euclidean norm, so movable columns may be rotated: with fewer
 rows than columns, as many coordinates as rows hold all there is to know.
 """
 
@@ -38,13 +38,13 @@ class Arrangement:
 
     @classmethod
     def of(
-        cls, form: AffineForm, movable: BoolArray, *, rotate: bool, unpriced: bool = False
+        cls, form: AffineForm, movable: BoolArray, *, rotate: bool, unpenalised: bool = False
     ) -> "Arrangement":
-        """Arrange the columns of a form; those without a price, as at radius zero, in a basis."""
+        """Arrange the columns of a form; those without a penalty, as at radius zero, in a basis."""
         order = np.argsort(~movable, kind="stable")
         mean = form.weights @ form.contexts if form.intercept else np.zeros(len(order))
         plain = cls(order, mean, int(movable.sum()))
-        if rotate and unpriced:
+        if rotate and unpenalised:
             basis = orthonormal_map(plain.rows(form.contexts), form.weights)
             return replace(plain, n_movable=basis.shape[1], rotation=basis)
         if not rotate or len(form.outcomes) >= plain.n_movable:

@@ -73,40 +73,40 @@ def propose(
         ahead = jax.tree.map(lambda m, g: (curvature * m + g) / (2.0 * gamma + curvature), move, slopes)
         return limits.hold(ahead)
     ahead = jax.tree.map(lambda m, g, i: i * (m + g / curvature), move, slopes, limits.inside)
-    price = gamma / curvature
+    threshold = gamma / curvature
     if limits.lower is None or limits.upper is None:
-        return jax.tree.map(lambda v: _kept_share(v, price) * v, ahead)
+        return jax.tree.map(lambda v: _kept_share(v, threshold) * v, ahead)
     return limits.hold(
         jax.tree.map(
-            lambda v, low, high: _kept_share_in_box(v, price, low, high) * v,
+            lambda v, low, high: _kept_share_in_box(v, threshold, low, high) * v,
             ahead, limits.lower, limits.upper,
         )
     )  # fmt: skip
 
 
-def _kept_share(v: Array, price: Array) -> Array:
-    """Return the s at which s v minimises ||d - v||^2 / 2 + price ||d||."""
+def _kept_share(v: Array, threshold: Array) -> Array:
+    """Return the s at which s v minimises ||d - v||^2 / 2 + threshold ||d||."""
     length = _root(jnp.sum(v * v))
-    return jnp.maximum(0.0, 1.0 - price / jnp.where(length > 0.0, length, 1.0))
+    return jnp.maximum(0.0, 1.0 - threshold / jnp.where(length > 0.0, length, 1.0))
 
 
-def _kept_share_in_box(v: Array, price: Array, low: Array, high: Array) -> Array:
-    """Return the s at which clip(s v) minimises ||d - v||^2 / 2 + price ||d|| over low <= d <= high.
+def _kept_share_in_box(v: Array, threshold: Array, low: Array, high: Array) -> Array:
+    """Return the s at which clip(s v) minimises ||d - v||^2 / 2 + tau ||d|| over low <= d <= high.
 
-    At the minimiser d_j (1 + price / ||d||) = v_j wherever the box does not hold d_j, so d = clip(s v)
-    with s = ||d|| / (||d|| + price). Divided by s, the equation (1 - s) ||clip(s v)|| = price s has a
-    left side that falls from ||v|| to zero: one root, or none (then s = 0) where ||v|| <= price.
+    Tau is the threshold. At the minimiser d_j (1 + tau / ||d||) = v_j wherever the box does not hold
+    d_j, so d = clip(s v) with s = ||d|| / (||d|| + tau). Divided by s, (1 - s) ||clip(s v)|| = tau s
+    has a left side that falls from ||v|| to zero: one root, or none (then s = 0) where ||v|| <= tau.
     """
 
     def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         least, most = bracket
         s = 0.5 * (least + most)
         held = jnp.where(v != 0.0, jnp.clip(s * v, low, high), 0.0)
-        beyond = (1.0 - s) * _root(jnp.sum(held * held)) > price * s
+        beyond = (1.0 - s) * _root(jnp.sum(held * held)) > threshold * s
         return jnp.where(beyond, s, least), jnp.where(beyond, most, s)
 
     # A box only shortens the move, so the share without one is the largest.
-    first = (jnp.zeros_like(price * 1.0), _kept_share(v, price))
+    first = (jnp.zeros_like(threshold * 1.0), _kept_share(v, threshold))
     least, most = jax.lax.fori_loop(0, BOX_HALVINGS, halve, first)
     whole = first[1] * v
     free = jnp.all((v == 0.0) | ((whole >= low) & (whole <= high)))
@@ -144,34 +144,34 @@ def climb(
     def stiffer(curvature: Array) -> Array:
         return 2.0 * curvature + gamma if order == 2 else STIFFER * curvature
 
-    def body(here: Climb, _: None) -> tuple[Climb, None]:
-        ahead = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
+    def body(climb: Climb, _: None) -> tuple[Climb, None]:
+        ahead = propose(climb.move, climb.slopes, gamma, climb.curvature, order, limits)
         value, slopes = look(ahead)
-        good = value >= here.value - ROUNDING * jnp.abs(here.value)
+        good = value >= climb.value - ROUNDING * jnp.abs(climb.value)
 
         def pick(new: Array, old: Array) -> Array:
             return jnp.where(good, new, old)
 
         return Climb(
-            move=jax.tree.map(pick, ahead, here.move),
-            value=pick(value, here.value),
-            slopes=jax.tree.map(pick, slopes, here.slopes),
-            curvature=pick(softer * here.curvature, stiffer(here.curvature)),
+            move=jax.tree.map(pick, ahead, climb.move),
+            value=pick(value, climb.value),
+            slopes=jax.tree.map(pick, slopes, climb.slopes),
+            curvature=pick(softer * climb.curvature, stiffer(climb.curvature)),
             accepted=good,
         ), None
 
     value, slopes = look(start)
-    here = Climb(start, value, slopes, curvature, jnp.array(True))
-    here, _ = jax.lax.scan(body, here, None, length=steps - 1, unroll=unroll)
+    climb = Climb(start, value, slopes, curvature, jnp.array(True))
+    climb, _ = jax.lax.scan(body, climb, None, length=steps - 1, unroll=unroll)
     if order == 1:  # a step that grows must be looked at
-        return here
-    last = propose(here.move, here.slopes, gamma, here.curvature, order, limits)
-    taken = jax.tree.map(lambda new, old: jnp.where(here.accepted, new, old), last, here.move)
-    return here._replace(move=taken)
+        return climb
+    last = propose(climb.move, climb.slopes, gamma, climb.curvature, order, limits)
+    taken = jax.tree.map(lambda new, old: jnp.where(climb.accepted, new, old), last, climb.move)
+    return climb._replace(move=taken)
 
 
 def far_starts(
-    gain: Any, gamma: Array, order: int, limits: Limits, lengths: Array, *, between: int = 0
+    cost: Any, gamma: Array, order: int, limits: Limits, lengths: Array, *, between: int = 0
 ) -> tuple[Move, Array]:
     """Return the best moves along the slope and against it, and what each gains, on a leading axis.
 
@@ -181,7 +181,7 @@ def far_starts(
     apart, so each is tried alone: two moves, or four where outcomes move, too.
     """
     nothing = jax.tree.map(jnp.zeros_like, limits.inside)
-    slopes = jax.tree.map(jnp.multiply, gain(nothing)[1], limits.inside)
+    slopes = jax.tree.map(jnp.multiply, jax.grad(cost)(nothing), limits.inside)
     # Where the cost is flat, as where decisions are cut, any direction is as good as another.
     lines = [(slopes, limits.inside)]
     if order == 1 and slopes[1].shape[0]:
@@ -194,7 +194,7 @@ def far_starts(
     directions = jax.tree.map(lambda *parts: jnp.stack(parts), *ends)
 
     def value(move: Move) -> Array:
-        worth = gain(move)[0] - gamma * transport(move, order)
+        worth = cost(move) - gamma * transport(move, order)
         return jnp.where(jnp.isfinite(worth), worth, -jnp.inf)
 
     def along(direction: Move) -> tuple[Move, Array]:

@@ -220,10 +220,10 @@ class Autodiff(FormBatch, Engine):
         with self.engine.jax.enable_x64(True):
             jnp = self.engine.jnp
             budgets = np.array([form.radius**form.order for form in self.forms])
-            found = np.where(gamma > 0.0, gamma, 1.0)
+            positive = np.where(gamma > 0.0, gamma, 1.0)
             return state._replace(
-                log_multiplier=jnp.log(jnp.asarray(found)),
-                multiplier_squares=jnp.asarray(TRUSTED_STEPS * (found * budgets) ** 2),
+                log_multiplier=jnp.log(jnp.asarray(positive)),
+                multiplier_squares=jnp.asarray(TRUSTED_STEPS * (positive * budgets) ** 2),
             )
 
     def finish(self, state: Any) -> list[Answer]:
@@ -363,8 +363,8 @@ class Autodiff(FormBatch, Engine):
         problem: Problem, parameters: Parameters, radii: FloatArray
     ) -> tuple[FloatArray, str]:
         """Return the worst case that gradient ascent finds at each radius."""
-        found = [autodiff_adversary(problem.at_radius(float(radius)), parameters) for radius in radii]
-        return np.array([one.value for one in found]), "estimate"
+        worst = [autodiff_adversary(problem.at_radius(float(radius)), parameters) for radius in radii]
+        return np.array([one.value for one in worst]), "estimate"
 
     @staticmethod
     def radius_grid(problem: Problem) -> FloatArray:

@@ -64,8 +64,10 @@ def spending_atoms(form: GeneralForm, judged: Judged, number: int) -> Adversary:
     budget = form.radius**form.order
     if float(near.transport_cost[0]) > budget:  # near the best multiplier, and not above it
         real = judged.weights[number] > 0.0
-        here = judged.contexts[number, real], judged.outcomes[number, real]
-        stays = near._replace(contexts=here[0], outcomes=here[1], distances=0.0 * near.distances)
+        original = judged.contexts[number, real], judged.outcomes[number, real]
+        stays = near._replace(
+            contexts=original[0], outcomes=original[1], distances=0.0 * near.distances
+        )
         near, far = stays._replace(transport_cost=np.zeros(1)), near
     spent, more = float(near.transport_cost[0]), float(far.transport_cost[0])
     if not np.isfinite(more) or more <= spent or spent >= (1.0 - UNSPENT) * budget:
@@ -106,15 +108,15 @@ def autodiff_adversary(problem: Problem, parameters: Parameters) -> Adversary:
     trained = engine.joined(parameters)
     judged = engine.judge_policies(engine.init(), trained, whole=True)
     policy, auxiliary = engine.split(trained, 0)
-    found = spending_atoms(form, judged, 0)
-    costs = form.costs(policy, auxiliary, found.contexts, found.outcomes)
-    outcomes = found.outcomes[:, 0] if found.outcomes.shape[1] == 1 else found.outcomes
-    expected = float(found.weights @ costs)
-    return found._replace(
+    atoms = spending_atoms(form, judged, 0)
+    costs = form.costs(policy, auxiliary, atoms.contexts, atoms.outcomes)
+    outcomes = atoms.outcomes[:, 0] if atoms.outcomes.shape[1] == 1 else atoms.outcomes
+    expected = float(atoms.weights @ costs)
+    return atoms._replace(
         # A distribution in the ball costs this much, whatever the ascents have missed.
         value=max(dual_value(form, policy, auxiliary, moved_rows(form, judged, 0)), expected),
         expected_cost=expected,
-        contexts=found.contexts[:, : form.n_features],
+        contexts=atoms.contexts[:, : form.n_features],
         outcomes=outcomes,
     )
 

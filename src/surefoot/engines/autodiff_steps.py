@@ -125,11 +125,11 @@ def parameter_slopes(
     def cost_of(decision: Array) -> Array:
         return decision_cost(method, trained, arena, decision, y)
 
-    free, pull = jax.vjp(lambda tree: method.policy.raw(tree["policy"], arena.units, x, jnp), trained)
+    free, back = jax.vjp(lambda tree: method.policy.raw(tree["policy"], arena.units, x, jnp), trained)
     held = limits.map_into(free, jnp)
     through = jax.grad(lambda u: cost_of(limits.map_into(u, jnp)))(free)
-    (back,) = pull(_way_back(free - held, through, jax.grad(cost_of)(held)))
-    return cost, jax.tree.map(jnp.add, slopes, back)
+    (more,) = back(_way_back(free - held, through, jax.grad(cost_of)(held)))
+    return cost, jax.tree.map(jnp.add, slopes, more)
 
 
 def _way_back(outside: Array, through: Array, inside: Array) -> Array:
@@ -178,7 +178,7 @@ def move_sample(
     start = jax.tree.map(jnp.zeros_like, limits.inside)
     if method.restart:
         lengths = start_lengths(arena, STEP_LENGTHS)
-        moves, values = far_starts(gain, gamma, method.order, limits, lengths)
+        moves, values = far_starts(cost_of, gamma, method.order, limits, lengths)
         best = jnp.argmax(values)
         better = (arena.restart > 0.0) & (values[best] > cost_of(start))
         start = jax.tree.map(lambda far, near: jnp.where(better, far[best], near), moves, start)
@@ -217,10 +217,10 @@ def update(
     gamma = jnp.exp(state.log_multiplier)
 
     def one(x: Array, y: Array) -> tuple[Array, Tree, Array, Array]:
-        found = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
-        move = jax.lax.stop_gradient(found.move)
+        adversary = move_sample(method, state.trained, arena, gamma, state.curvature, x, y)
+        move = jax.lax.stop_gradient(adversary.move)
         cost, gradient = parameter_slopes(method, state.trained, arena, *moved(arena, x, y, move))
-        return cost, gradient, transport(move, method.order), found.curvature
+        return cost, gradient, transport(move, method.order), adversary.curvature
 
     cost, gradient, distance, curvature = _over_batch(one, x, y)
     progress = state.steps / arena.total_steps
@@ -230,8 +230,8 @@ def update(
         steps = {**steps, "policy": jax.tree.map(lambda step: unit * step, steps["policy"])}
     trained = jax.tree.map(jnp.add, state.trained, steps)
     budget = arena.radius**method.order
-    pull = gamma * (budget - jnp.minimum(distance, MOST_BUDGETS * budget))
-    squares = state.multiplier_squares + pull**2
+    derivative = gamma * (budget - jnp.minimum(distance, MOST_BUDGETS * budget))
+    squares = state.multiplier_squares + derivative**2
     average, averaged = state.average, state.averaged
     if method.average:
         averaged = averaged + 1.0
@@ -239,7 +239,7 @@ def update(
     return AutodiffState(
         trained=trained,
         rule=rule,
-        log_multiplier=state.log_multiplier - LOG_STEP * pull / jnp.sqrt(squares + 1e-300),
+        log_multiplier=state.log_multiplier - LOG_STEP * derivative / jnp.sqrt(squares + 1e-300),
         multiplier_squares=squares,
         curvature=(1.0 - CURVATURE_SHARE) * state.curvature + CURVATURE_SHARE * curvature,
         average=average,
@@ -324,10 +324,10 @@ def follow(
         units = {**arena.units, "mean": row.mean, "spread": row.spread, "unit": row.unit}
         decision = method.policy.evaluate(average["policy"], units, row.context, jnp)
         inside = jnp.where(row.radius > 0.0, row.movable, 0.0)
-        here = arena._replace(
+        row_arena = arena._replace(
             radius=row.radius, scale=row.scale, inside=inside, units=units, total_steps=jnp.ones(())
         )
-        state, info = update(method, here, forget(state, row.keep), (row.context, row.outcome))
+        state, info = update(method, row_arena, forget(state, row.keep), (row.context, row.outcome))
         average = jax.tree.map(
             lambda mean, newest: row.share * newest + (1.0 - row.share) * mean,
             average, state.trained,

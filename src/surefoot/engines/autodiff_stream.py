@@ -198,10 +198,10 @@ class AutodiffStream(Stream):
         """Go back to what ``arrays`` describes."""
         self._columns, self.clock = arrays["columns"].copy(), arrays["clock"].copy()
         with self._jax.enable_x64(True):
-            found, structure = self._jax.tree.flatten(self._carry)
+            held, structure = self._jax.tree.flatten(self._carry)
             count = sum(name.startswith("leaf_") for name in arrays)
             leaves = [self._jax.numpy.asarray(arrays[f"leaf_{k}"]) for k in range(count)]
-            if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in found]:
+            if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in held]:
                 raise InvalidInputError("the state must fit the policy, got arrays of other shapes.")
             self._keep(self._jax.tree.unflatten(structure, leaves))
 

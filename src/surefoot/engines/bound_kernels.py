@@ -39,7 +39,7 @@ class PlainForm(NamedTuple):
     down: float
     radius: float
     order: int
-    pull: float
+    inverse_kappa: float
 
 
 @kernel(reassociate=True, inline=True)
@@ -125,10 +125,10 @@ def worst_value(form, theta, intercept):
         residuals[i] = dot(form.contexts[i], theta) + (intercept - form.outcomes[i])
         nominal += form.weights[i] * line_cost(residuals[i], form.up, form.down)
     if form.order == 1:
-        norm = max(math.sqrt(squared), form.pull)
+        norm = max(math.sqrt(squared), form.inverse_kappa)
         gamma = max(form.up, form.down) * norm
         return nominal + form.radius * gamma, gamma
-    norm = math.sqrt(squared + form.pull)
+    norm = math.sqrt(squared + form.inverse_kappa)
     if norm == 0.0:
         return nominal, 0.0
     return _order_two(form, residuals, norm)
@@ -197,7 +197,7 @@ def _make_zero_mean(slopes, weights, down, up):
 
 
 @kernel()
-def _price(form, slopes):
+def _gradient_norm(form, slopes):
     """||X'u||, what making the slopes feasible costs."""
     weighted, rounding, squared = np.empty(len(slopes)), 0.0, 0.0
     for i in range(len(slopes)):
@@ -218,14 +218,14 @@ def _square_slope(form, mean):
 
 
 @kernel()
-def _most_affordable(form, price, mean):
+def _most_affordable(form, gradient_norm, mean):
     """The largest share of the slopes that can be paid for: of order 2 the root of a quadratic."""
     flat, tilt = form.up * form.down, (form.up - form.down) * mean
     if form.order == 1:
         flat, tilt = max(form.up, form.down) ** 2, 0.0
-    if not price > form.radius * math.sqrt(max(0.0, flat + tilt)):
+    if not gradient_norm > form.radius * math.sqrt(max(0.0, flat + tilt)):
         return 1.0
-    square = (form.radius / price) ** 2
+    square = (form.radius / gradient_norm) ** 2
     half = 0.5 * square * tilt
     root = math.sqrt(half**2 + square * flat)
     # Of two ways to write the root, the one without a difference.
@@ -233,46 +233,49 @@ def _most_affordable(form, price, mean):
 
 
 @kernel()
-def _gain(form, price, paid, mean, share):
+def _gain(form, gradient_norm, paid, mean, share):
     """What a share of the slopes proves; outcomes get what the contexts leave over."""
     if form.order == 1:
-        left = form.radius * max(form.up, form.down) - share * price
-        return share * paid + max(left, 0.0) * form.pull
-    owed = (share * price) ** 2
+        left = form.radius * max(form.up, form.down) - share * gradient_norm
+        return share * paid + max(left, 0.0) * form.inverse_kappa
+    owed = (share * gradient_norm) ** 2
     left = form.radius**2 * _square_slope(form, share * mean) - owed
     if left < -1e-12 * owed:
         return -np.inf
-    return share * paid + math.sqrt(max(left, 0.0) * form.pull)
+    return share * paid + math.sqrt(max(left, 0.0) * form.inverse_kappa)
 
 
 @kernel()
 def _free_bound(form, slopes):
     """Free support: the moves cost ||X'u||, to be paid from rho G or rho sqrt(E w^2)."""
-    price, mean, paid = _price(form, slopes), 0.0, 0.0
+    gradient_norm, mean, paid = _gradient_norm(form, slopes), 0.0, 0.0
     for i in range(len(slopes)):
         mean += form.weights[i] * slopes[i]
         paid -= form.weights[i] * slopes[i] * form.outcomes[i]
-    most = _most_affordable(form, price, mean)
-    if form.pull == 0.0:
+    most = _most_affordable(form, gradient_norm, mean)
+    if form.inverse_kappa == 0.0:
         return most * paid
-    return _best_gain(form, price, paid, mean, most)
+    return _best_gain(form, gradient_norm, paid, mean, most)
 
 
 @kernel()
-def _best_gain(form, price, paid, mean, most):
+def _best_gain(form, gradient_norm, paid, mean, most):
     """Return the largest gain over shares up to the most that can be paid for; gains are concave."""
     low, high = 0.0, most
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_left, at_right = _gain(form, price, paid, mean, left), _gain(form, price, paid, mean, right)
-    best = max(_gain(form, price, paid, mean, most), at_left, at_right)
+    at_left, at_right = (
+        _gain(form, gradient_norm, paid, mean, left),
+        _gain(form, gradient_norm, paid, mean, right),
+    )
+    best = max(_gain(form, gradient_norm, paid, mean, most), at_left, at_right)
     for _ in range(SECTIONS):
         if at_left >= at_right:
             high, right, at_right = right, left, at_left
             left = high - GOLDEN * (high - low)
-            at_left = _gain(form, price, paid, mean, left)
+            at_left = _gain(form, gradient_norm, paid, mean, left)
         else:
             low, left, at_left = left, right, at_right
             right = low + GOLDEN * (high - low)
-            at_right = _gain(form, price, paid, mean, right)
+            at_right = _gain(form, gradient_norm, paid, mean, right)
         best = max(best, at_left, at_right)
     return best

@@ -2,7 +2,7 @@
 
 Two changes of variables leave the worst case as it is. Parameters of columns that cannot move are
 free, so movable columns may be projected off them (centring is the special case of an intercept).
-The price of the movable parameters is their Euclidean norm, so movable columns may be rotated: along
+The penalty of the movable parameters is their Euclidean norm, so movable columns may be rotated: along
 the principal axes each coordinate gets a step of its own, and n < s rows need only n coordinates.
 """
 
@@ -15,7 +15,7 @@ from surefoot.typing import BoolArray, FloatArray
 
 # Directions with less than this share of the largest variance are rounding, not data.
 RANK_SHARE = 1e-13
-# A direction of columns without a price whose size is a smaller share of the largest is rounding.
+# A direction of columns without a penalty whose size is a smaller share of the largest is rounding.
 BASIS_SHARE = 1e-13
 # Steps along a principal axis go with 1/sqrt(variance + this share of the largest variance).
 DAMPING_SHARE = 1e-4
@@ -23,24 +23,24 @@ DAMPING_SHARE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
-    """Rows in canonical coordinates: first the movable ones, then those without a price.
+    """Rows in canonical coordinates: first the movable ones, then those without a penalty.
 
     Attributes
     ----------
     rows
         Shape (rows, coordinates), C-contiguous.
-    n_priced
+    n_penalised
         How many leading coordinates pay the norm.
     movable
         Which columns of the form they came from.
     metric
         Shape (coordinates,): relative step sizes.
     spans_constant
-        Whether some combination of the unpriced coordinates is the constant 1.
+        Whether some combination of the unpenalised coordinates is the constant 1.
     """
 
     rows: FloatArray
-    n_priced: int
+    n_penalised: int
     movable: BoolArray
     metric: FloatArray
     spans_constant: bool
@@ -51,19 +51,19 @@ class Canonical:
 
     def parameters(self, form: WassersteinForm, coordinates: FloatArray) -> tuple[FloatArray, float]:
         """Return (theta, intercept) in the columns of the form."""
-        priced = self.rotation @ coordinates[: self.n_priced]
-        unpriced = self.from_basis @ coordinates[self.n_priced :] - self.projection @ priced
+        penalised = self.rotation @ coordinates[: self.n_penalised]
+        unpenalised = self.from_basis @ coordinates[self.n_penalised :] - self.projection @ penalised
         theta = np.zeros(len(self.movable))
-        theta[self.movable] = priced
-        theta[~self.movable] = unpriced[int(form.intercept) :]
-        return theta, float(unpriced[0]) if form.intercept else 0.0
+        theta[self.movable] = penalised
+        theta[~self.movable] = unpenalised[int(form.intercept) :]
+        return theta, float(unpenalised[0]) if form.intercept else 0.0
 
 
-def canonical(form: WassersteinForm, *, priced: bool = True) -> Canonical:
-    """Return the canonical coordinates of a form with free support; unpriced ones for radius zero."""
+def canonical(form: WassersteinForm, *, penalised: bool = True) -> Canonical:
+    """Return the canonical coordinates of a form with free support; at radius zero unpenalised."""
     weights = form.weights
-    # At radius zero no column has a price, so that all of them may be made orthonormal.
-    moving = form.movable if priced or not lopsided(form) else np.zeros_like(form.movable)
+    # At radius zero no column has a penalty, so that all of them may be made orthonormal.
+    moving = form.movable if penalised or not lopsided(form) else np.zeros_like(form.movable)
     free = bool(moving.all())
     movable = form.contexts if free else form.contexts[:, moving]
     raw = form.contexts[:, ~moving]
@@ -83,7 +83,7 @@ def canonical(form: WassersteinForm, *, priced: bool = True) -> Canonical:
     constant = basis.T @ weights
     return Canonical(
         rows=rows,
-        n_priced=len(variances),
+        n_penalised=len(variances),
         movable=moving,
         metric=np.concatenate([1.0 / np.sqrt(variances + damping), np.ones(basis.shape[1])]),
         spans_constant=bool(np.abs(basis @ constant - 1.0).max(initial=0.0) < 1e-9)

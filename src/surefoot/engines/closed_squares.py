@@ -39,15 +39,15 @@ def best_squares(form: GeneralForm) -> tuple[LinearParameters, FloatArray]:
         left = columns - free @ (inverse @ columns)
         return np.asarray(left - free @ (inverse @ left))
 
-    rows, target = without_free(squares.priced), without_free(squares.target)
+    rows, target = without_free(squares.penalised), without_free(squares.target)
     theta, residuals = _ridge(squares, rows, target)
-    errors = squares.target - squares.priced @ theta
+    errors = squares.target - squares.penalised @ theta
     fixed = (inverse @ errors) / np.where(lengths > 0.0, lengths, 1.0)
     return _user_parameters(form, theta, fixed), residuals
 
 
 def _ridge(squares: Squares, rows: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return theta of the priced columns, and slopes that prove most of what is known."""
+    """Return theta of the penalised columns, and slopes that prove most of what is known."""
     if not rows.size or squares.radius == 0.0:
         return np.zeros(rows.shape[1]), -target
     left, sizes, right = np.linalg.svd(rows, full_matrices=False)

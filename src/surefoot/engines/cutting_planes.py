@@ -28,7 +28,7 @@ from surefoot.certificates import relative_gap
 from surefoot.typing import FloatArray, IntArray
 
 # The first program looks this many units of cost away from the constant order.
-FIRST_REACH = 4.0
+FIRST_TRUST_RADIUS = 4.0
 # A step that gains this share of what the program promised is taken; after so many that do not, the
 # program looks less far. One that ends at its border and gains looks farther by this factor.
 GAINED, FAILURES, FARTHER = 0.1, 3, 4.0
@@ -68,7 +68,7 @@ class Atoms(NamedTuple):
     lines: IntArray
     contexts: FloatArray
     outcomes: FloatArray
-    prices: FloatArray
+    distances: FloatArray
     ages: IntArray
 
 
@@ -84,9 +84,9 @@ def picked(atoms: AnyAtoms, kept: IntArray) -> AnyAtoms:
 
 def plane_program(
     dense: FloatArray, right: FloatArray, rows: IntArray, weights: FloatArray, centre: FloatArray,
-    reach: FloatArray,
+    trust_radius: FloatArray,
 ) -> tuple[FloatArray, float, FloatArray] | None:  # fmt: skip
-    """Minimise g + sum_i w_i s_i with dense (parameters, g) - s_row <= right, within reach of a centre.
+    """Minimise g + sum_i w_i s_i with dense (parameters, g) - s_row <= right, within a trust region.
 
     Atoms of row -1 have no s. Return parameters, value and multipliers, or None if there is no answer.
     """
@@ -94,21 +94,21 @@ def plane_program(
     held = np.flatnonzero(rows >= 0)
     shape = len(rows), len(weights)
     levels = csr_array((-1.0 / size[held], (held, rows[held])), shape=shape)
-    found = optimize.linprog(
+    result = optimize.linprog(
         np.concatenate([np.zeros(len(centre)), [1.0], weights]),
         A_ub=hstack([csr_array(dense / size[:, None]), levels], format="csr"),
         b_ub=right / size,
         bounds=[
-            *zip(centre - reach, centre + reach, strict=True),
+            *zip(centre - trust_radius, centre + trust_radius, strict=True),
             (0.0, None),
             *([(None, None)] * len(weights)),
         ],
         method="highs",
     )
-    if found.status != 0:
+    if result.status != 0:
         return None
-    masses = np.maximum(-found.ineqlin.marginals, 0.0) / size
-    return found.x[: len(centre)], float(found.fun), masses
+    masses = np.maximum(-result.ineqlin.marginals, 0.0) / size
+    return result.x[: len(centre)], float(result.fun), masses
 
 
 class PlaneRun(ABC):
@@ -121,7 +121,7 @@ class PlaneRun(ABC):
     best: tuple[FloatArray, Any]
     slopes: Any
     value: float
-    reach: float
+    trust_radius: float
     form: Any
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class PlaneRun(ABC):
 
     @abstractmethod
     def _program(self) -> tuple[tuple[FloatArray, Any], float, FloatArray] | None:
-        """Return the best policy for the atoms within reach, what it would cost, and their masses."""
+        """Return the best policy in the trust region, what it would cost, and masses of the atoms."""
 
     @abstractmethod
     def _plan(self, masses: FloatArray) -> Any:
@@ -158,7 +158,7 @@ class PlaneRun(ABC):
         """Solve the program, try its policy, and add the adversary's answer; False if it failed."""
         solved = self._program()
         if solved is None:
-            self.reach *= 0.25
+            self.trust_radius *= 0.25
             self.failures += 1
             return self.failures < 10
         policy, promised, masses = solved
@@ -169,13 +169,16 @@ class PlaneRun(ABC):
             for now, before in zip(policy, self.best, strict=True)
         )
         if self.value - value >= GAINED * (self.value - promised):
-            if far >= 0.99 * self.reach:
-                self.reach *= FARTHER
+            if far >= 0.99 * self.trust_radius:
+                self.trust_radius *= FARTHER
             self.failures = 0
         else:
             self.failures += 1
             if self.failures >= FAILURES:
-                self.reach, self.failures = 0.5 * min(self.reach, max(far, 1e-3 * self.reach)), 0
+                self.trust_radius, self.failures = (
+                    0.5 * min(self.trust_radius, max(far, 1e-3 * self.trust_radius)),
+                    0,
+                )
         if value < self.value:
             self.best, self.value = policy, value
         self.atoms = joined(self._kept(masses), answers)
@@ -184,7 +187,7 @@ class PlaneRun(ABC):
     def _kept(self, masses: FloatArray) -> Any:
         """Return the atoms that have mass, had some lately, or have not moved."""
         ages = np.where(masses > 0.0, 0, self.atoms.ages + 1)
-        stays = self.atoms.prices == 0.0
+        stays = self.atoms.distances == 0.0
         return picked(self.atoms._replace(ages=ages), np.flatnonzero((ages <= KEPT_ROUNDS) | stays))
 
 
@@ -206,9 +209,9 @@ class CuttingPlaneRun(PlaneRun):
         sizes = np.sqrt(form.weights @ (form.contexts - self.centre) ** 2 + moves**2)
         self.sizes = np.where(sizes > 0.0, sizes, 1.0)[:, None]
         costs = np.array([_cost_size(one) for one in joint.products])
-        self.units, self.reach = costs, FIRST_REACH
+        self.units, self.trust_radius = costs, FIRST_TRUST_RADIUS
         if self.alone:
-            self.units, self.reach = np.ones(1), FIRST_REACH * float(costs[0])
+            self.units, self.trust_radius = np.ones(1), FIRST_TRUST_RADIUS * float(costs[0])
         start, self.slopes = form.start()
         self.best = self._inner(start if policy is None else policy)
         self.present = np.zeros((len(form.weights), len(joint.lines.levels)), dtype=bool)
@@ -290,8 +293,8 @@ class CuttingPlaneRun(PlaneRun):
         else:
             moves = best_moves(self.joint, policy, gamma)
             parts = [Atoms(every, moves.line, moves.contexts, moves.outcomes, moves.distance, none)]
-        found = joined(self.empty, *parts)
-        return picked(found, np.flatnonzero(np.isfinite(found.prices) & (found.prices > 0.0)))
+        atoms = joined(self.empty, *parts)
+        return picked(atoms, np.flatnonzero(np.isfinite(atoms.distances) & (atoms.distances > 0.0)))
 
     def _plan(self, masses: FloatArray) -> Plan | JointPlan:
         rows, lines, contexts, outcomes, *_ = self.atoms
@@ -309,21 +312,21 @@ class CuttingPlaneRun(PlaneRun):
         gone = atoms.rows < 0
         at = np.where(gone[:, None], 0.0, joint.contexts[atoms.rows] - self.centre) + atoms.contexts
         y = np.where(gone[:, None], 0.0, joint.outcomes[atoms.rows]) + atoms.outcomes
-        # Columns: theta (products side by side), t, gamma times budget, s. Prices are shares of it.
+        # Columns: theta (products side by side), t, gamma times budget, s. Distances are shares of it.
         products = np.einsum("mj,ms->msj", w * self.units, at) / self.sizes
         constants = np.where(gone[:, None], 0.0, w * self.units)
         dense = np.column_stack(
-            [products.reshape(m, s * d), constants, -atoms.prices / (joint.budget or 1.0)]
+            [products.reshape(m, s * d), constants, -atoms.distances / (joint.budget or 1.0)]
         )
         right = (w * y).sum(axis=1) - np.where(gone, 0.0, levels[atoms.lines])
         centre = np.concatenate([self.best[0].ravel(), self.best[1]])
-        reach = np.full(len(centre), self.reach)
-        reach[s * d :] *= joint.intercept
-        found = plane_program(dense, right, atoms.rows, joint.weights, centre, reach)
-        if found is None:
+        trust_radius = np.full(len(centre), self.trust_radius)
+        trust_radius[s * d :] *= joint.intercept
+        answer = plane_program(dense, right, atoms.rows, joint.weights, centre, trust_radius)
+        if answer is None:
             return None
-        policy, value, masses = found
-        masses = np.where(gone, masses * atoms.prices, masses)
+        policy, value, masses = answer
+        masses = np.where(gone, masses * atoms.distances, masses)
         return (policy[: s * d].reshape(s, d), policy[s * d :]), unit * value, masses
 
 

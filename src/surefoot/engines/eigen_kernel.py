@@ -97,13 +97,13 @@ def _sweep(values, beside, vectors, first, last):
 def symmetric_eigenvectors(matrix):
     """Return eigenvalues in ascending order and their vectors, one a row."""
     n = len(matrix)
-    found, ordered = np.empty(n), np.empty((n, n))
+    eigenvalues, ordered = np.empty(n), np.empty((n, n))
     if n > SMALL_SIDE:
-        found, columns = np.linalg.eigh(matrix)
+        eigenvalues, columns = np.linalg.eigh(matrix)
         for k in range(n):
             for j in range(n):
                 ordered[k, j] = columns[j, k]
-        return found, ordered
+        return eigenvalues, ordered
     values, beside, vectors = _tridiagonal(matrix)
     for first in range(n):
         for _ in range(MOST_SWEEPS):
@@ -117,7 +117,7 @@ def symmetric_eigenvectors(matrix):
             _sweep(values, beside, vectors, first, last)
     order = np.argsort(values)
     for k in range(n):
-        found[k] = values[order[k]]
+        eigenvalues[k] = values[order[k]]
         for j in range(n):
             ordered[k, j] = vectors[order[k], j]
-    return found, ordered
+    return eigenvalues, ordered

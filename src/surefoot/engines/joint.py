@@ -21,25 +21,25 @@ def joint_adversary(problem: Problem, parameters: LinearParameters) -> Adversary
     nominal, policy = problem.nominal, problem.policy
     assert isinstance(nominal, Empirical)  # a problem around rows
     form = joint_form(problem, merge=False)
-    found = form.adversary(*form.from_user_units(parameters.theta, parameters.intercept))
+    worst = form.adversary(*form.from_user_units(parameters.theta, parameters.intercept))
     features = policy.transform(nominal.contexts)
     units = np.array([one.outcome_unit for one in form.products])
     # Moves are added to the user's own numbers, so that what stays still stays to the last bit.
-    contexts = features[found.rows] + (found.contexts - form.contexts[found.rows]) * form.scale
-    outcomes = nominal.outcomes[found.rows] + (found.outcomes - form.outcomes[found.rows]) * units
+    contexts = features[worst.rows] + (worst.contexts - form.contexts[worst.rows]) * form.scale
+    outcomes = nominal.outcomes[worst.rows] + (worst.outcomes - form.outcomes[worst.rows]) * units
     fixed = policy.inputs(nominal.contexts, nominal.offsets)[:, features.shape[1] :]
     decisions = replace(policy, features=None).decide(
-        parameters, contexts, fixed[found.rows] if fixed.shape[1] else None
+        parameters, contexts, fixed[worst.rows] if fixed.shape[1] else None
     )
     length = form.column_unit**form.order
-    return found._replace(
-        value=(found.value + form.unavoidable) * form.value_unit,
-        expected_cost=problem.cost.mean(decisions, outcomes, found.weights),
-        multiplier=found.multiplier * form.value_unit / length,
-        transport_cost=found.transport_cost * length,
+    return worst._replace(
+        value=(worst.value + form.unavoidable) * form.value_unit,
+        expected_cost=problem.cost.mean(decisions, outcomes, worst.weights),
+        multiplier=worst.multiplier * form.value_unit / length,
+        transport_cost=worst.transport_cost * length,
         contexts=contexts,
         outcomes=outcomes,
-        distances=found.distances * length,
+        distances=worst.distances * length,
     )
 
 

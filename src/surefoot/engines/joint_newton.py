@@ -62,9 +62,9 @@ class JointNewtonRun:
         self.slopes: JointSlopes | None = None
         mean = form.weights @ form.contexts
         self.centre = mean if form.intercept else np.zeros_like(mean)
-        reach = np.where(form.first.movable, form.radius, 0.0)
+        radii = np.where(form.first.movable, form.radius, 0.0)
         contexts = form.contexts - self.centre
-        sizes = np.sqrt(form.weights @ contexts**2 + reach**2)
+        sizes = np.sqrt(form.weights @ contexts**2 + radii**2)
         # A column that is constant but for rounding says nothing beside an intercept.
         says = sizes > CONSTANT * np.abs(form.contexts).max(axis=0)
         contexts = np.where(says, contexts, 0.0)
@@ -72,9 +72,9 @@ class JointNewtonRun:
         constant = np.ones((len(contexts), int(form.intercept)))
         self.rows = np.hstack([contexts / self.sizes, constant])
         # rho^2 for each parameter, none for the intercept.
-        self.prices = np.append((reach / self.sizes) ** 2, np.zeros(int(form.intercept)))
+        self.square_radii = np.append((radii / self.sizes) ** 2, np.zeros(int(form.intercept)))
         self.fixed = form.lines.levels - form.outcomes @ form.lines.slopes.T
-        self.outcome_gains = form.lines.slopes**2 @ form.pulls * form.radius**2
+        self.outcome_gains = form.lines.slopes**2 @ form.inverse_kappas * form.radius**2
         start, _ = form.start()
         unit = float(self._lines(self._inner(start), 1.0)[0].max(axis=1) @ form.weights)
         unit = unit - min(form.least, 0.0) or 1.0
@@ -119,7 +119,7 @@ class JointNewtonRun:
     def _lines(self, at: FloatArray, spent: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return values of all lines (rows, lines), Theta w_l (columns, lines) and what moves gain."""
         along = at @ self.form.lines.slopes.T
-        gains = (self.prices @ along**2 + self.outcome_gains) / (4.0 * spent)
+        gains = (self.square_radii @ along**2 + self.outcome_gains) / (4.0 * spent)
         return self.rows @ along + self.fixed + gains, along, gains
 
     def _value(self, at: FloatArray, spent: float) -> float:
@@ -148,19 +148,19 @@ class JointNewtonRun:
         shares /= shares.sum(axis=1, keepdims=True)
         masses, floor = form.weights @ shares, (FLOOR_SHARE * tau) ** 2
         second = (w * masses[:, None]).T @ w
-        pulled = self.prices[:, None] * self.at @ second / (2.0 * spent)
+        norm_gradient = self.square_radii[:, None] * self.at @ second / (2.0 * spent)
         gradient = np.append(
-            self.rows.T @ (form.weights[:, None] * (shares @ w)) + pulled,
+            self.rows.T @ (form.weights[:, None] * (shares @ w)) + norm_gradient,
             1.0 - floor / (4.0 * spent**2) - masses @ gains / spent,
         )
         hessian = self._spread(along, gains, shares) / tau
         count = hessian.shape[0] - 1
         k, d = self.at.shape
         blocks = hessian[:count, :count].reshape(k, d, k, d)
-        for row in np.flatnonzero(self.prices):
-            blocks[row, :, row, :] += self.prices[row] / (2.0 * spent) * second
-        hessian[:count, count] -= pulled.ravel() / spent
-        hessian[count, :count] -= pulled.ravel() / spent
+        for row in np.flatnonzero(self.square_radii):
+            blocks[row, :, row, :] += self.square_radii[row] / (2.0 * spent) * second
+        hessian[:count, count] -= norm_gradient.ravel() / spent
+        hessian[count, :count] -= norm_gradient.ravel() / spent
         hessian[count, count] += 2.0 * masses @ gains / spent**2 + floor / (2.0 * spent**3)
         # What the curvature would be if every row stood between its lines: a measure for damping.
         most = np.append(np.tile(0.25 * np.ptp(w, axis=0) ** 2 / tau, k), hessian[count, count])
@@ -169,7 +169,7 @@ class JointNewtonRun:
         # The slopes move with the lines: to first order nothing is left to gain against them.
         turned = parameters @ w.T
         moved = self.rows @ turned - gains * more / spent
-        moved += self.prices @ (along * turned) / (2.0 * spent)
+        moved += self.square_radii @ (along * turned) / (2.0 * spent)
         moved -= (shares * moved).sum(axis=1, keepdims=True)
         slopes = shares * (1.0 + moved / tau)
         cut = float(form.weights @ np.maximum(-slopes, 0.0).sum(axis=1))
@@ -183,7 +183,7 @@ class JointNewtonRun:
         form, w = self.form, self.form.lines.slopes
         (k, d), count = self.at.shape, self.at.size
         gains = np.empty((len(w), count + 1))
-        turned = self.prices[:, None] * along / (2.0 * self.spent)
+        turned = self.square_radii[:, None] * along / (2.0 * self.spent)
         gains[:, :count] = np.einsum("kl,ld->lkd", turned, w).reshape(len(w), count)
         gains[:, count] = -gained / self.spent
         weighted = form.weights[:, None] * shares

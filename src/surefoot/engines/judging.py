@@ -74,7 +74,7 @@ def judge_row(
     lengths = start_lengths(arena, JUDGE_LENGTHS)
     if method.order == 1:
         lengths = jnp.concatenate([lengths, arena.longest * jnp.array(FAR_OUT)])
-    far, _ = far_starts(gain, gamma, method.order, limits, lengths, between=JUDGE_BETWEEN)
+    far, _ = far_starts(cost_of, gamma, method.order, limits, lengths, between=JUDGE_BETWEEN)
     starts = jax.tree.map(lambda near, more: jnp.concatenate([near[None], more]), nothing, far)
 
     def ascend(start: Move) -> tuple[Move, Array]:

@@ -43,14 +43,14 @@ def literal_steps(
         while True:
             slope = kinked_slope(decision + along * squared - outcomes[i], up, down, smoothing)
             if order == 2:
-                pull = slope - 2.0 * gamma * along
+                derivative = slope - 2.0 * gamma * along
             elif along * norm != 0.0:
-                pull = slope - gamma * np.sign(along) / norm
+                derivative = slope - gamma * np.sign(along) / norm
             else:
-                pull = slope
-            if abs(pull) * norm <= epsilon or inner > inner_steps:
+                derivative = slope
+            if abs(derivative) * norm <= epsilon or inner > inner_steps:
                 break
-            along += eta * pull
+            along += eta * derivative
             inner += 1
         slope = kinked_slope(decision + along * squared - outcomes[i], up, down, smoothing)
         distance = (abs(along) * norm) ** order

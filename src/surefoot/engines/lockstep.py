@@ -106,7 +106,7 @@ class _Program:
 
         in_threads(pool, fill, self.chunks)
         self.steps, self.blocks, self.looks = 0, float(FIRST_BLOCKS), 0
-        self.found = speaker.submit(self._start)
+        self.answer = speaker.submit(self._start)
 
     def _start(self) -> list[Any]:
         """Send the problems to where they step, and ask for the first steps."""
@@ -117,7 +117,7 @@ class _Program:
         # Those that are not plain step, too, with numbers that do no harm.
         plainly = {
             name: np.where(self.numbers["plain"], self.numbers[name], 1.0)
-            for name in ("decision", "cost", "up", "down", "radius", "pull")
+            for name in ("decision", "cost", "up", "down", "radius", "inverse_kappa")
         }
         with self.jax.enable_x64(True):
             forms = self.jax.device_put(engine.Forms(*self.forms[:4], **plainly))
@@ -137,7 +137,7 @@ class _Program:
 
     def look(self, max_steps: int) -> bool:
         """Wait for the steps, judge what they reached, and go on; return whether few are left."""
-        arrays = [*map(np.asarray, self.found.result()), *self.forms, self.numbers]
+        arrays = [*map(np.asarray, self.answer.result()), *self.forms, self.numbers]
 
         def judge(some: slice) -> None:
             parts = (array[some] for array in arrays)
@@ -150,5 +150,5 @@ class _Program:
         most = max_steps // int(self.requests["rows"].max())
         done = left <= STRAGGLERS * count or self.steps >= most or self.looks == MOST_LOOKS
         if not done:
-            self.found = self.speaker.submit(self._go_on)
+            self.answer = self.speaker.submit(self._go_on)
         return bool(done)

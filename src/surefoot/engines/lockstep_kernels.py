@@ -19,7 +19,8 @@ from surefoot.engines.form_kernels import plain_form
 # The form of a problem beside its arrays, its units, and the cost of the constant order.
 NUMBERS = np.dtype(
     [("plain", "?"), ("count", "i8"), ("decision", "f8"), ("floor", "f8"), ("up", "f8"),
-     ("down", "f8"), ("radius", "f8"), ("pull", "f8"), ("common", "f8"), ("unit", "f8"), ("cost", "f8")]
+     ("down", "f8"), ("radius", "f8"), ("inverse_kappa", "f8"), ("common", "f8"), ("unit", "f8"),
+     ("cost", "f8")]
 )  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def form_packed(
             units[k, j], sizes[k, j] = scale[j], form.sizes[j]
         numbers[k].count, numbers[k].decision, numbers[k].cost = count, form.decision, cost
         numbers[k].floor, numbers[k].up, numbers[k].down = form.floor, form.up, form.down
-        numbers[k].radius, numbers[k].pull = form.radius, form.pull
+        numbers[k].radius, numbers[k].inverse_kappa = form.radius, form.inverse_kappa
         numbers[k].common, numbers[k].unit = common, unit
 
 
@@ -81,7 +82,8 @@ def _form(request, rows, targets, weights, slopes, sizes, numbers):
         own_sizes[j] = sizes[j]
     return PlainForm(
         contexts, outcomes, own_weights, own_sizes, own_slopes, numbers.decision, numbers.floor,
-        request.intercept, numbers.up, numbers.down, numbers.radius, request.order, numbers.pull,
+        request.intercept, numbers.up, numbers.down, numbers.radius, request.order,
+        numbers.inverse_kappa,
     )  # fmt: skip
 
 

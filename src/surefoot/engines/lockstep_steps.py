@@ -38,13 +38,13 @@ class Forms(NamedTuple):
     up: Array
     down: Array
     radius: Array
-    pull: Array
+    inverse_kappa: Array
 
 
 class Given(NamedTuple):
     """The same along principal axes, which have ``axes`` of shape (problems, coordinates, columns).
 
-    ``rows`` has shape (problems, rows, coordinates), ``metric`` and ``priced`` (problems, coordinates),
+    ``rows`` has shape (problems, rows, coordinates), ``metric``, ``penalised`` (problems, coordinates),
     zero for coordinates that fill up.
     """
 
@@ -52,11 +52,11 @@ class Given(NamedTuple):
     targets: Array
     weights: Array
     metric: Array
-    priced: Array
+    penalised: Array
     up: Array
     down: Array
     radius: Array
-    pull: Array
+    inverse_kappa: Array
     norm: Array
     axes: Array
     mean: Array
@@ -131,16 +131,16 @@ def _canonical(forms: Forms, *, intercept: bool) -> tuple[Given, Standing]:
     rows = jnp.einsum("pnj,pkj->pnk", columns, axes)
     kept = moments > 0.0
     metric = jnp.where(kept, 1.0 / jnp.sqrt(moments + (DAMPING_SHARE * typical + TINY)), 0.0)
-    priced = kept.astype(float)
+    penalised = kept.astype(float)
     if intercept:
         rows = jnp.concatenate([rows, jnp.ones((*rows.shape[:2], 1))], axis=2)
         metric = jnp.concatenate([metric, jnp.ones((count, 1))], axis=1)
-        priced = jnp.concatenate([priced, jnp.zeros((count, 1))], axis=1)
+        penalised = jnp.concatenate([penalised, jnp.zeros((count, 1))], axis=1)
     norm = operator_norm(rows, weights, metric)
     norm = jnp.where(norm > 0.0, norm, 1.0)  # of problems that only fill up
     balance = FIRST_BALANCE * jnp.maximum(forms.cost, 1e-300) / (up + down)
     gradient = jnp.einsum("pnk,pn->pk", rows, weights * slopes)
-    theta = -FIRST_SHARE * (balance / norm)[:, None] * metric * priced * gradient
+    theta = -FIRST_SHARE * (balance / norm)[:, None] * metric * penalised * gradient
     if intercept:
         theta = theta.at[:, -1].set(forms.decision)
     given = Given(
@@ -148,11 +148,11 @@ def _canonical(forms: Forms, *, intercept: bool) -> tuple[Given, Standing]:
         forms.targets,
         weights,
         metric,
-        priced,
+        penalised,
         up,
         down,
         forms.radius,
-        forms.pull,
+        forms.inverse_kappa,
         norm,
         axes,
         mean,
@@ -164,33 +164,33 @@ def _policies(theta: Array, given: Given, order: int, *, intercept: bool) -> tup
     """Return parameters and intercepts in the columns of the forms; see ``many_kernel.policy_of``."""
     theta = jnp.where(jnp.abs(theta) > SMALLEST_PARAMETER, theta, 0.0)
     turned = theta[:, :-1] if intercept else theta
-    found = jnp.einsum("pk,pkj->pj", turned, given.axes)
+    policies = jnp.einsum("pk,pkj->pj", turned, given.axes)
     if not intercept:
-        return found, jnp.zeros(len(theta))
-    constant = theta[:, -1] - jnp.sum(given.mean * found, axis=1)
+        return policies, jnp.zeros(len(theta))
+    constant = theta[:, -1] - jnp.sum(given.mean * policies, axis=1)
     if order == 2:
         shift = (given.down - given.up) / (2.0 * jnp.sqrt(given.up * given.down))
-        constant += shift * given.radius * jnp.sqrt(jnp.sum(turned**2, axis=1) + given.pull)
-    return found, constant
+        constant += shift * given.radius * jnp.sqrt(jnp.sum(turned**2, axis=1) + given.inverse_kappa)
+    return policies, constant
 
 
-def _price_and_shift(
+def _shrinkage_and_shift(
     theta: Array, slopes: Array, given: Given, order: int, *, intercept: bool
 ) -> tuple[Array, Array]:
     """Return rho C / N and the kink's shift, shape (problems, 1); see ``primal_dual_kernel``."""
-    squared = jnp.sum(given.priced * theta**2, axis=1)
+    squared = jnp.sum(given.penalised * theta**2, axis=1)
     up, down, rho = given.up, given.down, given.radius
     if order == 1:
-        price = rho * jnp.maximum(up, down) / (jnp.sqrt(squared) + TINY)
-        return price[:, None], jnp.zeros_like(price)[:, None]
-    reach = jnp.sqrt(squared + given.pull)
+        shrinkage = rho * jnp.maximum(up, down) / (jnp.sqrt(squared) + TINY)
+        return shrinkage[:, None], jnp.zeros_like(shrinkage)[:, None]
+    norm = jnp.sqrt(squared + given.inverse_kappa)
     if intercept:
-        price = rho * jnp.sqrt(up * down) / (reach + TINY)
-        return price[:, None], jnp.zeros_like(price)[:, None]
+        shrinkage = rho * jnp.sqrt(up * down) / (norm + TINY)
+        return shrinkage[:, None], jnp.zeros_like(shrinkage)[:, None]
     mean = jnp.sum(given.weights * slopes, axis=1)
     constant = jnp.sqrt(jnp.maximum(up * down + (up - down) * mean, jnp.minimum(up, down) ** 2))
-    shift = (down - up) * rho * reach / (2.0 * constant)
-    return (rho * constant / (reach + TINY))[:, None], shift[:, None]
+    shift = (down - up) * rho * norm / (2.0 * constant)
+    return (rho * constant / (norm + TINY))[:, None], shift[:, None]
 
 
 class Compiled(NamedTuple):
@@ -214,16 +214,16 @@ def compiled(order: int, *, intercept: bool, steps: int) -> Compiled:
         share = jnp.sqrt(SAFETY) / given.norm
         primal = (share * at.balance)[:, None] * given.metric
         dual = (share / at.balance)[:, None]
-        price, shift = _price_and_shift(at.theta, at.slopes, given, order, intercept=intercept)
+        shrinkage, shift = _shrinkage_and_shift(at.theta, at.slopes, given, order, intercept=intercept)
         gradient = jnp.einsum("pnk,pn->pk", given.rows, given.weights * at.slopes)
-        theta = (at.theta - primal * gradient) / (1.0 + primal * price * given.priced)
+        theta = (at.theta - primal * gradient) / (1.0 + primal * shrinkage * given.penalised)
         decisions = jnp.einsum("pnk,pk->pn", given.rows, 2.0 * theta - at.theta)
         slopes = at.slopes + dual * (decisions - given.targets - shift)
         slopes = jnp.clip(slopes, -given.down[:, None], given.up[:, None])
         return Standing(theta, slopes, at.balance)
 
     def run(at: Standing, given: Given) -> Standing:
-        return jax.lax.fori_loop(0, steps, lambda _, here: step(here, given), at)
+        return jax.lax.fori_loop(0, steps, lambda _, standing: step(standing, given), at)
 
     def settle(at: Standing, after: Standing, given: Given) -> tuple[Standing, Array, Array]:
         metric = jnp.where(given.metric > 0.0, given.metric, jnp.inf)

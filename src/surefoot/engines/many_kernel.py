@@ -105,14 +105,14 @@ def _axes(columns, weights):
         moment += weights[i] * along**2
         for j in range(s):
             rest[i, j] = columns[i, j] - along * mean[j] / length
-    found, variances = _principal_axes(rest, weights)
+    principal, variances = _principal_axes(rest, weights)
     count = len(variances)
     axes, moments = np.empty((count + 1, s)), np.empty(count + 1)
     for k in range(count):
-        along = dot(found[k], mean) / length
+        along = dot(principal[k], mean) / length
         moments[k] = variances[k]
         for j in range(s):
-            axes[k, j] = found[k, j] - along * mean[j] / length
+            axes[k, j] = principal[k, j] - along * mean[j] / length
     moments[count] = moment
     for j in range(s):
         axes[count, j] = mean[j] / length
@@ -123,19 +123,19 @@ def _axes(columns, weights):
 def policy_of(form, axes, mean, theta):
     """Return (theta, intercept) in the form's own columns; see ``primal_dual.policy_at``."""
     count, s = axes.shape
-    found, squared = np.zeros(s), 0.0
+    policy, squared = np.zeros(s), 0.0
     for k in range(count):
         if abs(theta[k]) > SMALLEST_PARAMETER:
             squared += theta[k] ** 2
             for j in range(s):
-                found[j] += theta[k] * axes[k, j]
+                policy[j] += theta[k] * axes[k, j]
     if not form.intercept:
-        return found, 0.0
+        return policy, 0.0
     constant = theta[count] if abs(theta[count]) > SMALLEST_PARAMETER else 0.0
     if form.order == 2:
         shift = (form.down - form.up) / (2.0 * math.sqrt(form.up * form.down))
-        constant += shift * form.radius * math.sqrt(squared + form.pull)
-    return found, constant - dot(mean, found)
+        constant += shift * form.radius * math.sqrt(squared + form.inverse_kappa)
+    return policy, constant - dot(mean, policy)
 
 
 @kernel()
@@ -203,7 +203,7 @@ def _stepped(form, draws, rows, theta, slopes, gradient, mean_slope, metric, siz
     count = size - (1 if form.intercept else 0)
     mean_slope = primal_dual_steps(
         rows, form.outcomes, form.weights, draws,
-        form.up, form.down, form.radius, form.order, form.pull, form.intercept, count,
+        form.up, form.down, form.radius, form.order, form.inverse_kappa, form.intercept, count,
         theta, slopes, gradient, mean_slope, primal_steps, dual_steps,
     )  # fmt: skip
     return mean_slope, _rebalanced(

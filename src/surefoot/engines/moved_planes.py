@@ -18,7 +18,7 @@ from surefoot.certificates import move_distances
 from surefoot.certificates.general import affine_design
 from surefoot.engines.autodiff_forms import FormBatch
 from surefoot.engines.cutting_planes import (
-    FIRST_REACH,
+    FIRST_TRUST_RADIUS,
     KEPT_ROUNDS,
     PlaneRun,
     joined,
@@ -35,7 +35,7 @@ from surefoot.typing import FloatArray, IntArray
 SMALL_PROGRAM = 4_000
 # Rounds end after so many, when the program promises less than this share of the worst case (and of the
 # tolerance), or when it looks no farther than this share of the outcomes' spread.
-MOST_ROUNDS, MET, MET_SHARE, LEAST_REACH = 80, 1e-4, 0.1, 1e-8
+MOST_ROUNDS, MET, MET_SHARE, LEAST_TRUST_RADIUS = 80, 1e-4, 0.1, 1e-8
 
 
 def why_no_planes(form: GeneralForm) -> str | None:
@@ -58,7 +58,7 @@ class Tangents(NamedTuple):
     rows: IntArray
     slopes: FloatArray
     levels: FloatArray
-    prices: FloatArray
+    distances: FloatArray
     contexts: FloatArray
     outcomes: FloatArray
     ages: IntArray
@@ -78,7 +78,7 @@ class MovedPlaneRun(PlaneRun):
         leaves, self.tree = batch.engine.jax.tree.flatten(trained)
         self.shapes = [np.shape(leaf)[1:] for leaf in leaves]
         self.sizes = _parameter_sizes(self.form)
-        self.reach, self.bound = FIRST_REACH, -np.inf
+        self.trust_radius, self.bound = FIRST_TRUST_RADIUS, -np.inf
         self.best = self._flat(leaves) * self.sizes, 0.0
         self.value, answers = self._judged(self._plain(self.best))
         # A run that went astray is worse than its start, the best constant decision.
@@ -137,12 +137,12 @@ class MovedPlaneRun(PlaneRun):
         costs, leaves = self.batch.parameter_slopes(trained, contexts, outcomes)
         slopes = np.hstack([leaf.reshape(len(rows), -1) for leaf in leaves])
         moves = contexts - form.contexts[rows], outcomes - form.outcomes[rows]
-        found = Tangents(
+        tangents = Tangents(
             rows, slopes / self.sizes, costs - slopes @ vector, move_distances(form, *moves),
             contexts, outcomes, np.zeros(len(rows), dtype=np.int64),
         )  # fmt: skip
-        finite = np.isfinite(found.levels) & np.isfinite(slopes).all(axis=1)
-        return picked(found, np.flatnonzero(finite & np.isfinite(found.prices)))
+        finite = np.isfinite(tangents.levels) & np.isfinite(slopes).all(axis=1)
+        return picked(tangents, np.flatnonzero(finite & np.isfinite(tangents.distances)))
 
     def _kept(self, masses: FloatArray) -> Tangents:
         """Return the tangents that have mass or had some lately; each row has one that has."""
@@ -157,13 +157,13 @@ class MovedPlaneRun(PlaneRun):
         if held is None:
             return None
         kept = held > 0.0
-        spent, budget = float(held @ atoms.prices), form.radius**form.order
+        spent, budget = float(held @ atoms.distances), form.radius**form.order
         share = 1.0 if spent <= budget else budget / spent
         share = (share if form.order == 1 else np.sqrt(share)) * (1.0 - 1e-12)
-        here = form.contexts[atoms.rows[kept]], form.outcomes[atoms.rows[kept]]
-        there = atoms.contexts[kept], atoms.outcomes[kept]
-        x, y = (a + share * (b - a) for a, b in zip(here, there, strict=True))
-        distances = move_distances(form, x - here[0], y - here[1])
+        original = form.contexts[atoms.rows[kept]], form.outcomes[atoms.rows[kept]]
+        moved = atoms.contexts[kept], atoms.outcomes[kept]
+        x, y = (a + share * (b - a) for a, b in zip(original, moved, strict=True))
+        distances = move_distances(form, x - original[0], y - original[1])
         return Adversary(
             value=self.value, expected_cost=float("nan"), multiplier=self.multiplier,
             transport_cost=np.array([held[kept] @ distances]), rows=atoms.rows[kept],
@@ -175,14 +175,14 @@ class MovedPlaneRun(PlaneRun):
         form, atoms = self.form, self.atoms
         unit = self._cost_unit()  # solvers of programs know numbers of the size of one
         budget = form.radius**form.order or 1.0
-        dense = np.column_stack([atoms.slopes / unit, -atoms.prices / budget])
-        centre, reach = self.best[0], np.full(len(self.sizes), self.reach)
+        dense = np.column_stack([atoms.slopes / unit, -atoms.distances / budget])
+        centre, trust_radius = self.best[0], np.full(len(self.sizes), self.trust_radius)
         right = -atoms.levels / unit
-        found = plane_program(dense, right, atoms.rows, form.weights, centre, reach)
-        if found is None:
+        answer = plane_program(dense, right, atoms.rows, form.weights, centre, trust_radius)
+        if answer is None:
             return None
-        at, promised, masses = found
-        inside = np.abs(at - centre).max(initial=0.0) < 0.99 * self.reach
+        at, promised, masses = answer
+        inside = np.abs(at - centre).max(initial=0.0) < 0.99 * self.trust_radius
         self.bound = max(self.bound, unit * promised) if inside else self.bound
         return (at, 0.0), unit * promised, masses
 
@@ -229,7 +229,7 @@ def polished_batch(
         alone = batch if len(batch.forms) == 1 else FormBatch([form], [batch.seeds[k]], batch.options)
         first = tree.unflatten([leaf[k : k + 1] for leaf in leaves])
         run = MovedPlaneRun(alone, multipliers[k : k + 1], first)
-        while run.steps < MOST_ROUNDS and run.reach > LEAST_REACH and not run.met:
+        while run.steps < MOST_ROUNDS and run.trust_radius > LEAST_TRUST_RADIUS and not run.met:
             run.run(np.zeros(1, dtype=np.int64))
         plans[k], rounds[k] = run.slopes, run.steps
         for leaf, one in zip(leaves, batch.engine.jax.tree.leaves(run.trained), strict=True):

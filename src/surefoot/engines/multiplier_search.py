@@ -150,7 +150,7 @@ def whole_multiplier(
     """
     still = budgets == 0.0
     best, least = gamma, np.full(len(gamma), np.inf)
-    found, beyond, most = None, None, np.full(len(gamma), -np.inf)
+    best_verdict, beyond, most = None, None, np.full(len(gamma), -np.inf)
     low, high, probe = np.zeros_like(gamma), np.full(len(gamma), np.inf), gamma.copy()
     for _ in range(WHOLE_LOOKS):
         verdict = look(np.where(still, 1.0, probe))
@@ -158,7 +158,7 @@ def whole_multiplier(
         value = probe * budgets + weighted_mean(weights, verdict.value)
         better = (value < least) | ~np.isfinite(least)
         best, least = np.where(better, probe, best), np.where(better, value, least)
-        found = verdict if found is None else _pick(better, verdict, found)
+        best_verdict = verdict if best_verdict is None else _pick(better, verdict, best_verdict)
         further = spent > most
         beyond = verdict if beyond is None else _pick(further, verdict, beyond)
         most = np.where(further, spent, most)
@@ -167,7 +167,7 @@ def whole_multiplier(
         known = (low > 0.0) & np.isfinite(high)
         step = np.where(over, probe * WHOLE_STEP, probe / WHOLE_STEP)
         probe = np.where(known, np.sqrt(low * np.where(known, high, 1.0)), step)
-    return np.where(still, 0.0, best), found, beyond
+    return np.where(still, 0.0, best), best_verdict, beyond
 
 
 def _pick(chosen: BoolArray, new: Any, old: Any) -> Any:

@@ -41,35 +41,35 @@ ARMIJO, SMALLEST_SHARE, MODEL_TOL = 1e-4, 1e-12, 1e-15
 RIDGE, TINY_SHARE = 1e-5, 1e-9
 # A step moves decisions by at most so many times the length of residuals, and after one that had to be
 # cut by so many times the length of what was left of it.
-REACH, LONGER = 2.0, 4.0
+MOST_LENGTHS, LONGER = 2.0, 4.0
 
 
-class Price(NamedTuple):
-    """The price of theta: its value, its gradient and its second derivative, in all columns."""
+class NormTerm(NamedTuple):
+    """The weighted norm of theta: its value, its gradient and its second derivative, in all columns."""
 
     value: float
     gradient: FloatArray
     curvature: FloatArray
 
 
-def price_of(form: WassersteinForm, theta: FloatArray, rounding: float) -> Price:
+def norm_term(form: WassersteinForm, theta: FloatArray, rounding: float) -> NormTerm:
     """Return rho C N(theta), rounded where the norm has a kink: at zero, or where it meets 1/kappa."""
     moving = np.where(form.movable, theta, 0.0)
     length, unit = float(np.linalg.norm(moving)), form.radius * form.slope_constant
-    if form.order == 1 and form.pull > 0.0:
-        over = length - form.pull
+    if form.order == 1 and form.inverse_kappa > 0.0:
+        over = length - form.inverse_kappa
         share = min(max(over / rounding, 0.0), 1.0)
-        norm = form.pull + share * over - 0.5 * share**2 * rounding
+        norm = form.inverse_kappa + share * over - 0.5 * share**2 * rounding
         bend = 1.0 / rounding if 0.0 < share < 1.0 else 0.0
         ratio = share / length if length > 0.0 else 0.0
     else:
-        pull = form.pull if form.order == 2 else 0.0
-        norm = math.sqrt(length**2 + pull + rounding**2)
+        inverse_kappa = form.inverse_kappa if form.order == 2 else 0.0
+        norm = math.sqrt(length**2 + inverse_kappa + rounding**2)
         ratio = 1.0 / norm
         bend = ratio - length**2 / norm**3
     way = moving / length if length > 0.0 else moving
     across = np.diag(form.movable.astype(np.float64)) - np.outer(way, way)
-    return Price(
+    return NormTerm(
         unit * norm, unit * ratio * moving, unit * (bend * np.outer(way, way) + ratio * across)
     )
 
@@ -129,7 +129,7 @@ class Descent:
         self.form = self.passes.forms[self.product]
         self._from, self._value, self._share = self.point, math.inf, 1.0
         self._way, self._fall, self.settled = np.zeros(len(self.point.theta) + 1), 0.0, False
-        self._reach = math.inf
+        self._trust_radius = math.inf
 
     def bound(self, point: Point, sums: RowSums) -> float:
         """Take the bounds that sums over all rows at a point prove; return the upper one."""
@@ -141,21 +141,21 @@ class Descent:
 
     def step(self, sums: RowSums) -> None:
         """Move on from sums at the point."""
-        price = price_of(self.form, self.point.theta, self.rounding)
-        value = sums.rounded_cost + price.value
-        gradient = sums.gradient + np.append(price.gradient, 0.0)
+        term = norm_term(self.form, self.point.theta, self.rounding)
+        value = sums.rounded_cost + term.value
+        gradient = sums.gradient + np.append(term.gradient, 0.0)
         if value > self._value:
             self._go_back(gradient)
             return
-        if self._hidden(sums) > NARROW_SHARE * self.gap_tol * abs(sums.cost + price.value):
+        if self._hidden(sums) > NARROW_SHARE * self.gap_tol * abs(sums.cost + term.value):
             self._narrow()
         else:
             self._value = value
         if self._share < 1.0:  # the step had to be cut
-            self._reach = max(self._share * self._length(self._way), NARROWEST)
-        self._reach *= LONGER
+            self._trust_radius = max(self._share * self._length(self._way), NARROWEST)
+        self._trust_radius *= LONGER
         self._from, self._share = self.point, 1.0
-        self._way = self._within_reach(self._best_way(sums), sums)
+        self._way = self._within_trust_region(self._best_way(sums), sums)
         self._fall = float(gradient @ self._way)
         self.settled = abs(self._fall) <= SETTLED * abs(value)
         self.point = self._ahead()
@@ -172,10 +172,13 @@ class Descent:
         self._share *= min(max(share, SHORTEST), LONGEST)
         self.point = self._ahead()
 
-    def _within_reach(self, way: FloatArray, sums: RowSums) -> FloatArray:
+    def _within_trust_region(self, way: FloatArray, sums: RowSums) -> FloatArray:
         """Cut a step that would move decisions by far more than residuals or the last one are long."""
         length = self._length(way)
-        most = min(REACH * sums.cost / min(self.form.pieces.up, self.form.pieces.down), self._reach)
+        most = min(
+            MOST_LENGTHS * sums.cost / min(self.form.pieces.up, self.form.pieces.down),
+            self._trust_radius,
+        )
         return way * (most / length) if length > most > 0.0 else way
 
     def _length(self, way: FloatArray) -> float:
@@ -183,24 +186,24 @@ class Descent:
         return math.sqrt(max(float(way @ self.moments @ way), 0.0))
 
     def _best_way(self, sums: RowSums) -> FloatArray:
-        """Return the way to the least of the rounded cost's parabola plus the price.
+        """Return the way to the least of the rounded cost's parabola plus the norm term.
 
-        The price costs no pass, so it is not replaced by a parabola of its own: its kinks are sharp.
+        The norm needs no pass, so it is not replaced by a parabola of its own: its kinks are sharp.
         """
         ridge = self.moments + TINY_SHARE * np.eye(len(sums.gradient))
         curvature = sums.curvature + RIDGE * (self.form.pieces.up + self.form.pieces.down) * ridge
         free = np.append(np.ones(len(self.point.theta), dtype=bool), self.form.intercept)
 
-        def model(way: FloatArray) -> tuple[float, Price]:
-            price = price_of(self.form, self.point.theta + way[:-1], self.rounding)
-            return float(sums.gradient @ way + 0.5 * way @ curvature @ way) + price.value, price
+        def model(way: FloatArray) -> tuple[float, NormTerm]:
+            term = norm_term(self.form, self.point.theta + way[:-1], self.rounding)
+            return float(sums.gradient @ way + 0.5 * way @ curvature @ way) + term.value, term
 
         way = np.zeros(len(sums.gradient))
-        value, price = model(way)
+        value, term = model(way)
         for _ in range(MOST_ROUNDS):
-            gradient = sums.gradient + curvature @ way + np.append(price.gradient, 0.0)
+            gradient = sums.gradient + curvature @ way + np.append(term.gradient, 0.0)
             bend = curvature.copy()
-            bend[:-1, :-1] += price.curvature
+            bend[:-1, :-1] += term.curvature
             change = np.zeros_like(way)
             change[free] = -solved(bend[np.ix_(free, free)], gradient[free])
             fall = float(gradient @ change)
@@ -212,7 +215,7 @@ class Descent:
                 share *= 0.5
             if not share > SMALLEST_SHARE or -fall <= MODEL_TOL * abs(value):
                 break
-            way, value, price = way + share * change, tried, at
+            way, value, term = way + share * change, tried, at
         return way
 
     def _narrow(self) -> None:
@@ -259,11 +262,11 @@ class NewtonPasses:
             # Less the shift of the ball, the best intercept is a quantile, whatever the run's was.
             errors = form.outcomes - form.contexts @ theta
             intercept = form.pieces.best_constant(errors, form.weights) if form.intercept else 0.0
-            price = form.radius * form.slope_constant
-            value = form.mean_cost(intercept - errors) + price * form.dual_norm(theta)
+            unit = form.radius * form.slope_constant
+            value = form.mean_cost(intercept - errors) + unit * form.dual_norm(theta)
             asked = gap_tol * max(value, form.gap_floor)
             width = rounding_width(form, intercept - errors, ROUNDING_SHARE * asked)
-            rounding = NORM_SHARE * asked / max(price, np.finfo(np.float64).tiny)
+            rounding = NORM_SHARE * asked / max(unit, np.finfo(np.float64).tiny)
             rounding = min(max(rounding, NARROWEST), 1.0)
             point = passes.centred(j, theta, intercept + ball_shift(form, theta), width)
             descents.append(Descent(passes, j, point, rounding, gap_tol, moments))
@@ -323,9 +326,9 @@ class NewtonPasses:
         sums = self.passes.sums(self.passes.nominal.batches(), points)
         self.taken += 1
         uppers = []
-        for descent, mine, found in zip(self.descents, points, sums, strict=True):
-            for point, one in zip(mine[1:], found[1:], strict=True):
+        for descent, mine, own_sums in zip(self.descents, points, sums, strict=True):
+            for point, one in zip(mine[1:], own_sums[1:], strict=True):
                 uppers.append(descent.bound(point, one))
-            descent.bound(mine[0], found[0])
-            descent.step(found[0])
+            descent.bound(mine[0], own_sums[0])
+            descent.step(own_sums[0])
         return uppers

@@ -26,10 +26,10 @@ def open_steps(
     average, average_intercept, slopes = np.zeros_like(theta), 0.0, np.zeros(n)
     for _ in range(steps):
         policy = arrangement.original(theta, float(own["intercept"]))
-        found = form.adversary(*policy)
-        residuals = found.contexts @ policy[0] + policy[1] - found.outcomes
-        slope = found.weights * form.pieces.derivative_at(residuals)
-        gradient = slope @ arrangement.rows(found.contexts)
+        adversary = form.adversary(*policy)
+        residuals = adversary.contexts @ policy[0] + policy[1] - adversary.outcomes
+        slope = adversary.weights * form.pieces.derivative_at(residuals)
+        gradient = slope @ arrangement.rows(adversary.contexts)
         total = float(slope.sum())
         own["squares"] += gradient @ gradient
         own["intercept_squares"] += total**2
@@ -44,9 +44,9 @@ def open_steps(
         own["steps"] += 1.0
         average += theta / steps
         average_intercept += float(own["intercept"]) / steps
-        own_rows = found.rows >= 0  # the rest of the mass comes from nowhere
+        own_rows = adversary.rows >= 0  # the rest of the mass comes from nowhere
         sums, mass = np.zeros(n), np.zeros(n)
-        np.add.at(sums, found.rows[own_rows], slope[own_rows])
-        np.add.at(mass, found.rows[own_rows], found.weights[own_rows])
+        np.add.at(sums, adversary.rows[own_rows], slope[own_rows])
+        np.add.at(mass, adversary.rows[own_rows], adversary.weights[own_rows])
         slopes += sums / np.where(mass > 0.0, mass, 1.0) / steps
     return arrangement.original(average, average_intercept), slopes

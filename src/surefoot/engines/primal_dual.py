@@ -8,6 +8,7 @@ import numpy as np
 
 from surefoot.ambiguity import WassersteinForm
 from surefoot.engines.canonical import Canonical, canonical
+from surefoot.engines.compiling import as_compiled
 from surefoot.engines.primal_dual_kernel import primal_dual_steps
 from surefoot.typing import FloatArray, IntArray
 
@@ -40,16 +41,16 @@ class PrimalDualRun:
     steps: int = 0
 
     @classmethod
-    def start(cls, form: WassersteinForm, *, priced: bool | None = None) -> "PrimalDualRun":
+    def start(cls, form: WassersteinForm, *, penalised: bool | None = None) -> "PrimalDualRun":
         """Begin at the constant order, with the slopes that go with it.
 
         A run that will come to other radii than the form's says whether one of them is positive.
         """
-        coordinates = canonical(form, priced=form.radius > 0.0 if priced is None else priced)
+        coordinates = canonical(form, penalised=form.radius > 0.0 if penalised is None else penalised)
         decision, slopes = form.constant_order()
         theta = np.zeros(coordinates.rows.shape[1])
         if coordinates.spans_constant:
-            theta[coordinates.n_priced :] = decision * coordinates.constant
+            theta[coordinates.n_penalised :] = decision * coordinates.constant
             slopes = slopes.copy()
         else:
             slopes = np.zeros_like(slopes)
@@ -63,7 +64,7 @@ class PrimalDualRun:
         gradient, middle = rows.T @ weighted, float(np.median(sizes))
         balance = FIRST_BALANCE * spread / math.sqrt(len(slopes))
         # At exactly zero the norm holds theta; a small step leaves it nothing to crawl away from.
-        count = coordinates.n_priced
+        count = coordinates.n_penalised
         theta[:count] = -FIRST_SHARE * balance / middle * metric[:count] * gradient[:count]
         return cls(
             form=form, coordinates=coordinates, theta=theta, slopes=slopes, gradient=gradient,
@@ -80,9 +81,9 @@ class PrimalDualRun:
         before, slopes_before = self.theta.copy(), self.slopes.copy()
         share = math.sqrt(SAFETY)
         self.mean_slope = primal_dual_steps(
-            at.rows, form.outcomes, form.weights, draws,
-            pieces.up, pieces.down, form.radius, form.order, form.pull,
-            at.spans_constant, at.n_priced,
+            at.rows, as_compiled(form.outcomes), as_compiled(form.weights), draws,
+            pieces.up, pieces.down, form.radius, form.order, form.inverse_kappa,
+            at.spans_constant, at.n_penalised,
             self.theta, self.slopes, self.gradient, self.mean_slope,
             share * self.balance / self.middle * at.metric,
             share * self.middle / self.balance / self.sizes**2,
@@ -111,10 +112,10 @@ def policy_at(
     Order 2 with a free constant is solved without its shift (b - h) rho N / (2 sqrt(b h)) of the
     intercept, which is put back here.
     """
-    pieces, count = form.pieces, coordinates.n_priced
+    pieces, count = form.pieces, coordinates.n_penalised
     theta = np.where(np.abs(theta) > SMALLEST_PARAMETER, theta, 0.0)
     if form.order == 2 and coordinates.spans_constant:
-        norm = math.sqrt(float(theta[:count] @ theta[:count]) + form.pull)
+        norm = math.sqrt(float(theta[:count] @ theta[:count]) + form.inverse_kappa)
         shift = (pieces.down - pieces.up) * form.radius * norm / (2.0 * pieces.geometric)
         theta[count:] += shift * coordinates.constant
     return coordinates.parameters(form, theta)

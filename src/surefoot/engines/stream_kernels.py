@@ -218,7 +218,8 @@ def stream_steps(
     slopes, intercepts, last = lines[0], lines[1], lines.shape[2] - 1
     intercept, boxed = geometry[0].intercept, geometry[0].boxed
     for i in range(rows.shape[0]):
-        offsets[:] = decided[i]
+        for p in range(len(offsets)):
+            offsets[p] = decided[i, p]
         decide_rows(rows[i : i + 1], columns, average, numbers, intercept, decided[i : i + 1])
         if running:
             _take_in(rows[i], columns, window, shifts, shares)

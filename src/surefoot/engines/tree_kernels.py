@@ -88,11 +88,11 @@ def _split(contexts, ordered, start, stop, told, least, asked, columns, words):
         if contexts[j, ordered[j, stop - 1]] <= contexts[j, ordered[j, start]] + SAME:
             continue
         varies = True
-        gain, found = _best_limit(
+        gain, limit = _best_limit(
             contexts, ordered, j, start, stop, masses, weighted, (mass, total, tie), least
         )
         if gain > best + tie:
-            best, chosen, place = gain, j, found
+            best, chosen, place = gain, j, limit
     return chosen, place
 
 
@@ -147,14 +147,14 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
     node, depth = node + 1, int(count >= 2 * least)
     while depth > 0:
         depth -= 1
-        here, start, stop = waiting[depth, 0], waiting[depth, 1], waiting[depth, 2]
+        parent, start, stop = waiting[depth, 0], waiting[depth, 1], waiting[depth, 2]
         chosen, place = _split(contexts, ordered, start, stop, told, least, asked, columns, words)
         if chosen < 0:
             continue
         middle, rows = start + place, ordered[chosen]
-        feature[here] = chosen
-        threshold[here] = 0.5 * (contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]])
-        below[here], above[here] = node, node + 1
+        feature[parent] = chosen
+        threshold[parent] = 0.5 * (contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]])
+        below[parent], above[parent] = node, node + 1
         value[node] = _mean(rows[start:middle], outcomes, weights)
         value[node + 1] = _mean(rows[middle:stop], outcomes, weights)
         if max(middle - start, stop - middle) >= 2 * least:
@@ -264,12 +264,12 @@ def leaf_samples(leaves, seen, told, order, nodes, count):
     for i in range(n):
         for tree in range(trees):
             size[leaves[i, tree]] += seen[i, tree]
-    found = 0
+    n_leaves = 0
     for node in range(nodes):
         if size[node] > 0:
-            place[node] = found
-            found += 1
-    samples = np.empty((found, count), dtype=np.int64)
+            place[node] = n_leaves
+            n_leaves += 1
+    samples = np.empty((n_leaves, count), dtype=np.int64)
     size[:] = 0
     for i in order:
         for tree in range(trees):

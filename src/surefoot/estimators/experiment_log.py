@@ -53,8 +53,8 @@ def skops_types(model: Any) -> list[str]:
         skops = importlib.import_module("skops.io")
     except ImportError as error:
         raise MissingExtraError("skops_types needs skops: pip install skops") from error
-    found: list[str] = skops.get_untrusted_types(data=skops.dumps(model))
-    return [name for name in found if name.startswith("surefoot.")]
+    untrusted: list[str] = skops.get_untrusted_types(data=skops.dumps(model))
+    return [name for name in untrusted if name.startswith("surefoot.")]
 
 
 def _watched() -> bool:
@@ -123,8 +123,8 @@ def _end(model: Any) -> None:
 def _measures(model: Any) -> dict[str, float]:
     """Return the finite numbers that a fit ends with."""
     model = getattr(model, "model_", model)  # of a prepared policy
-    found = {name.rstrip("_"): getattr(model, name, None) for name in MEASURES}
+    measures = {name.rstrip("_"): getattr(model, name, None) for name in MEASURES}
     certificate = getattr(model, "certificate_", None)
-    found |= {f"certificate_{name}": getattr(certificate, name, None) for name in BOUNDS}
-    numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
+    measures |= {f"certificate_{name}": getattr(certificate, name, None) for name in BOUNDS}
+    numbers = {name: value for name, value in measures.items() if isinstance(value, int | float)}
     return {name: float(value) for name, value in numbers.items() if math.isfinite(value)}

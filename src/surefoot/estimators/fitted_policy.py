@@ -257,10 +257,10 @@ shift by 0.3 standard deviations, at most 0.598.
         return self._multiplier
 
     def _judge_newest(self) -> Certificate:
-        found = adversary_of(self.problem_.around(self.nominal_), self.parameters_)
-        self._multiplier = self._per_product(found.multiplier)
+        adversary = adversary_of(self.problem_.around(self.nominal_), self.parameters_)
+        self._multiplier = self._per_product(adversary.multiplier)
         floor = self.problem_.cost.floor(self._n_outcomes)
-        return make_certificate(found.value, floor, 0.0, "estimate")
+        return make_certificate(adversary.value, floor, 0.0, "estimate")
 
     @property
     def learned_on(self) -> bool:

@@ -50,11 +50,11 @@ def fingerprint(X: FloatArray, y: FloatArray) -> str:
     >>> fingerprint(*rows) == fingerprint(*rows), len(fingerprint(*rows))
     (True, 64)
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for values in (X, y.reshape(len(y), -1)):
-        found.update(repr(values.shape).encode())
-        found.update(np.ascontiguousarray(values, dtype="<f8").data)
-    return found.hexdigest()
+        digest.update(repr(values.shape).encode())
+        digest.update(np.ascontiguousarray(values, dtype="<f8").data)
+    return digest.hexdigest()
 
 
 def like_contexts(X: Any, decisions: FloatArray, names: list[str] | None) -> Any:
@@ -136,10 +136,10 @@ def _refuse_text(X: Any) -> None:
                 "PreparedPolicy(model) takes categories and dates as they are."
             )
     elif isinstance(X, np.ndarray | list | tuple):
-        found = _not_numbers(_as_array("X", X))
-        if found is not None:
+        text = _not_numbers(_as_array("X", X))
+        if text is not None:
             raise InvalidInputError(
-                f"X must be numeric, got {found}: PreparedPolicy(model) takes categories and dates "
+                f"X must be numeric, got {text}: PreparedPolicy(model) takes categories and dates "
                 "as they are."
             )
 
@@ -184,9 +184,9 @@ def _refuse_unusable_outcomes(estimator: BaseEstimator, y: Any) -> None:
         )
     refuse_masked("y", y)
     array = _as_array("y", y)
-    found = _not_numbers(array)
-    if found is not None:
-        raise InvalidInputError(f"y must be numeric, got {found}.")
+    text = _not_numbers(array)
+    if text is not None:
+        raise InvalidInputError(f"y must be numeric, got {text}.")
     if array.dtype.kind == "f" and array.ndim and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))[0]
         got = "NaN" if np.isnan(array[tuple(bad)]) else "infinity (inf)"

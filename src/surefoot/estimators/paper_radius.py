@@ -41,17 +41,17 @@ def paper_probability(diameter: float, rows: float, radius: float) -> float:
 def transport_geometry(problem: Problem, seed: int = 0) -> tuple[FloatArray, float]:
     """Return rows as points whose Euclidean distance is that of the ball, and the diameter D.
 
-    Movable columns in units of the ball, and outcomes times their price where they move (for order 1
-    the ball adds both parts, and the Euclidean distance is a lower bound). D is the diagonal of the
-    ball's box, or the largest distance between two rows without one.
+    Movable columns in units of the ball, and outcomes times their transport cost where they move (for
+    order 1 the ball adds both parts, and the Euclidean distance is a lower bound). D is the diagonal of
+    the ball's box, or the largest distance between two rows without one.
     """
     form = general_form(problem, seed)
     points = (form.contexts / form.scale)[:, form.movable]  # offsets do not move
     sides = ((form.upper - form.lower) / form.scale)[form.movable]
     if form.outcomes_move:
-        price = form.outcome_cost if form.order == 1 else math.sqrt(form.outcome_cost)
-        points = np.column_stack([points, price * form.outcomes])
-        sides = np.append(sides, price * (form.outcome_bounds[1] - form.outcome_bounds[0]))
+        unit = form.outcome_cost if form.order == 1 else math.sqrt(form.outcome_cost)
+        points = np.column_stack([points, unit * form.outcomes])
+        sides = np.append(sides, unit * (form.outcome_bounds[1] - form.outcome_bounds[0]))
     points = points[form.weights > 0.0]
     if points.shape[1] == 0:
         return points, 0.0

@@ -222,7 +222,7 @@ def profile_distances(
         return np.asarray(np.sqrt(normals**2 @ spread**2) * form.pieces.geometric
                           / form.slope_constant)  # fmt: skip
     piece = max(1, DRAWN_NUMBERS // rows)
-    found = []
+    distances = []
     for begin in range(0, draws, piece):
         shape = (min(piece, draws - begin), rows)
         if counts is None:
@@ -230,8 +230,8 @@ def profile_distances(
         else:
             covered = rng.binomial(counts.astype(np.int64), form.pieces.quantile, shape)
             slopes = covered / counts * (up + down) - down
-        found.append(score_distance(form, slopes))
-    return np.concatenate(found)
+        distances.append(score_distance(form, slopes))
+    return np.concatenate(distances)
 
 
 def transport_forms(problem: Problem, what: str, *, merge: bool = False) -> tuple[WassersteinForm, ...]:
@@ -284,14 +284,14 @@ def _profile(
 
 
 def _profile_warnings(products: tuple[WassersteinForm, ...]) -> list[str]:
-    found = []
+    notes = []
     if any(product.supported for product in products):
-        found.append(
+        notes.append(
             "the support may stop moves that the rule counts on, so that its coverage is not proved"
         )
     if not products[0].movable.any():
-        found.append("no column moves, so that every radius gives the same policy")
-    return found
+        notes.append("no column moves, so that every radius gives the same policy")
+    return notes
 
 
 def _paper(
@@ -318,28 +318,28 @@ def _paper(
 def _paper_warnings(
     problem: Problem, points: FloatArray, diameter: float, radius: float, counts: FloatArray | None
 ) -> list[str]:
-    found = []
+    notes = []
     if math.isinf(problem.ball.outcome_cost):
-        found.append(
+        notes.append(
             "the ball moves contexts alone, so it never holds the true distribution of a continuous "
             "outcome (coverage 0 %)"
         )
     nearest = nearest_distance(points, counts)
     if nearest > radius:
-        found.append(
+        notes.append(
             f"even of the contexts alone the true distribution is about {nearest:.3g} away or farther, "
             f"measured by the mean distance from a row to the nearest other one, and the radius is "
             f"{radius:.3g}"
         )
     if radius >= diameter:
-        found.append(f"the rule is for radii below the diameter {diameter:.3g}, got {radius:.3g}")
+        notes.append(f"the rule is for radii below the diameter {diameter:.3g}, got {radius:.3g}")
     collapse = _collapse(problem)
     if collapse is not None and radius >= collapse:
-        found.append(
+        notes.append(
             f"the radius {radius:.3g} is not below rho_max = {collapse:.3g}: the policy is constant"
         )
-    found.append("the theorem behind the rule does not hold: prefer 'auto' or 'profile'")
-    return found
+    notes.append("the theorem behind the rule does not hold: prefer 'auto' or 'profile'")
+    return notes
 
 
 def _collapse(problem: Problem) -> float | None:

@@ -114,14 +114,14 @@ def cost_levels(ratios: FloatArray) -> FloatArray:
     >>> len(cost_levels(np.linspace(0.5, 0.9, 40)))
     7
     """
-    found = np.unique(ratios)
-    found = np.asarray(found[np.concatenate([[True], np.diff(found) > SAME])])
-    if len(found) <= MOST_LEVELS:
-        return found
+    levels = np.unique(ratios)
+    levels = np.asarray(levels[np.concatenate([[True], np.diff(levels) > SAME])])
+    if len(levels) <= MOST_LEVELS:
+        return levels
     # Evenly in normal quantiles, between which decisions are interpolated: ends stay as they are.
-    scores = np.asarray(ndtri(found), dtype=np.float64)
+    scores = np.asarray(ndtri(levels), dtype=np.float64)
     reached = np.linspace(float(scores[0]), float(scores[-1]), MOST_LEVELS)
-    return np.asarray(np.interp(reached, scores, found), dtype=np.float64)
+    return np.asarray(np.interp(reached, scores, levels), dtype=np.float64)
 
 
 def within_levels(ratios: FloatArray, levels: FloatArray) -> FloatArray:

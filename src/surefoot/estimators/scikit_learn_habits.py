@@ -42,11 +42,11 @@ class NestedParameters(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with ``deep`` also those of parts, as ``part__parameter``."""
-        found: dict[str, Any] = super().get_params(deep=deep)
+        parameters: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name, value in super().get_params(deep=False).items():
-                found |= _part_parameters(name, value)
-        return found
+                parameters |= _part_parameters(name, value)
+        return parameters
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; ``part__parameter`` replaces a part by one with that parameter."""
@@ -78,13 +78,13 @@ def _is_part(value: Any) -> bool:
 
 def _part_parameters(name: str, value: Any) -> dict[str, Any]:
     """Return the parameters of a part and of the parts in it, by their nested names."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if _is_part(value):
         for field in fields(value):
             if field.init:
                 key, inner = f"{name}__{field.name}", getattr(value, field.name)
-                found |= {key: inner} | _part_parameters(key, inner)
-    return found
+                parameters |= {key: inner} | _part_parameters(key, inner)
+    return parameters
 
 
 def _changed(name: str, part: Any, changes: dict[str, Any]) -> Any:
@@ -109,8 +109,8 @@ def _changed(name: str, part: Any, changes: dict[str, Any]) -> Any:
             plain[inner] = value
     part = replace(part, **plain)
     for inner, deeper in nested.items():
-        there = _changed(f"{name}__{inner}", getattr(part, inner), deeper)
-        part = replace(part, **{inner: there})
+        changed = _changed(f"{name}__{inner}", getattr(part, inner), deeper)
+        part = replace(part, **{inner: changed})
     return part
 
 

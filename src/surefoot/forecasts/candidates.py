@@ -88,20 +88,20 @@ def by_others(parts: FloatArray, told: Callable[[FloatArray], FloatArray]) -> Fl
     total: FloatArray | float = 0.0
     for own in parts.T:
         others = whole - own
-        found = told(others if others.any() else whole)
+        without = told(others if others.any() else whole)
         share = own / whole
-        total = total + (share[:, None] if found.ndim == 2 else share) * found
+        total = total + (share[:, None] if without.ndim == 2 else share) * without
     return np.asarray(total)
 
 
 def honest_decisions(
-    found: list[Candidate], rows: Rows, parts: FloatArray, pieces: Pieces
+    members: list[Candidate], rows: Rows, parts: FloatArray, pieces: Pieces
 ) -> FloatArray:
     """Return decisions with constants of the other folds, shape (rows, members)."""
     return by_others(
         parts,
         lambda masses: np.column_stack(
-            [one.decide(one.constant(rows, masses, pieces)) for one in found]
+            [one.decide(one.constant(rows, masses, pieces)) for one in members]
         ),
     )
 
@@ -116,23 +116,23 @@ def candidates(
     y, n = rows.outcomes, len(rows.outcomes)
     bases = Bases()
     plain = _learned(Forecaster(), rows, pieces, seed, bases)
-    found = [_level(plain, y), _linear(rows, pieces, seed, bases, nearest_past(rows, past))]
+    members = [_level(plain, y), _linear(rows, pieces, seed, bases, nearest_past(rows, past))]
     if constant:
-        found.append(_flat(plain, rows, pieces, seed))
+        members.append(_flat(plain, rows, pieces, seed))
     if not pieces.two or n < LEAST_LOG_ROWS:
-        return found
+        return members
     if y.min() >= 0.0 and (y > 0.0).sum() > 0.5 * n:
-        found.append(_exponential(rows, pieces, seed, bases))
+        members.append(_exponential(rows, pieces, seed, bases))
     if n >= LEAST_SPREAD_ROWS:
         scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
         sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
         told = Forecaster(trees=False).fit_rows(rows.telling(sizes), pieces, seed, bases)
-        found.append(_spreading(plain, y, told, sizes))
+        members.append(_spreading(plain, y, told, sizes))
     if n >= LEAST_LEAF_ROWS and not rows.trivial:
         forest = plain.forest or standard_forest(rows, seed)[0]
         member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
-        found.append(Candidate(None, lambda _: decided, lambda _: member))
-    return found
+        members.append(Candidate(None, lambda _: decided, lambda _: member))
+    return members
 
 
 def _learned(
@@ -143,16 +143,16 @@ def _learned(
     Where outcomes lie far from what rows without them forecast, and no context tells why, it is learned
     again from outcomes that are cut there. Its errors are those of the outcomes as they are.
     """
-    found = forecaster.fit_rows(rows, pieces, seed, bases)
-    n, middle = len(rows.outcomes), float(np.median(found.errors))
-    most = INFLUENCE * float(robust_scale(found.errors[:, None])[0])
-    far = np.abs(found.errors - middle) > most
+    honest = forecaster.fit_rows(rows, pieces, seed, bases)
+    n, middle = len(rows.outcomes), float(np.median(honest.errors))
+    most = INFLUENCE * float(robust_scale(honest.errors[:, None])[0])
+    far = np.abs(honest.errors - middle) > most
     if n < LEAST_SPREAD_ROWS or most == 0.0 or not 0 < far.sum() <= MOST_CUT * n:
-        return found
+        return honest
     far &= ~explained(rows.contexts, far)
     if not far.any():
-        return found
-    told = rows.outcomes - found.errors + middle
+        return honest
+    told = rows.outcomes - honest.errors + middle
     cut = np.where(far, np.clip(rows.outcomes, told - most, told + most), rows.outcomes)
     again = forecaster.fit_rows(rows.telling(cut), pieces, seed, bases)
     return replace(again, errors=again.errors + rows.outcomes - cut)
@@ -169,13 +169,13 @@ def _linear(rows: Rows, pieces: Pieces, seed: int, bases: Bases, past: int | Non
     Few rows draw a forecast of outcomes to their mean, and one of changes to what was last.
     """
     told_of = rows if past is None else rows.telling(rows.outcomes - rows.contexts[:, past])
-    found = _learned(Forecaster(smooth=False, trees=False), told_of, pieces, seed, bases)
+    honest = _learned(Forecaster(smooth=False, trees=False), told_of, pieces, seed, bases)
     if past is not None:
-        forecast = found.forecast
+        forecast = honest.forecast
         theta = forecast.theta + (np.arange(len(forecast.theta)) == past)
         constant = forecast.constant + float(forecast.mean[past])
-        found = replace(found, forecast=replace(forecast, theta=theta, constant=constant))
-    return _level(found, rows.outcomes)
+        honest = replace(honest, forecast=replace(forecast, theta=theta, constant=constant))
+    return _level(honest, rows.outcomes)
 
 
 def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candidate:
@@ -206,23 +206,23 @@ def _exponential(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> Candida
         bases = Bases()
     else:
         told_of = rows.telling(logs)
-    found = _learned(Forecaster(trees=False), told_of, pieces, seed, bases)
-    told, top = logs - found.errors, float(logs.max()) + 2.0
+    honest = _learned(Forecaster(trees=False), told_of, pieces, seed, bases)
+    told, top = logs - honest.errors, float(logs.max()) + 2.0
     return Candidate(
-        found.errors,
+        honest.errors,
         lambda c: np.asarray(np.exp(np.minimum(told + c, top)) - shift),
-        lambda c: Exponential(found.forecast, c, shift, top, floors if floors.any() else None),
+        lambda c: Exponential(honest.forecast, c, shift, top, floors if floors.any() else None),
     )
 
 
 def _spreading(
-    plain: HonestForecast, y: FloatArray, found: HonestForecast, sizes: FloatArray
+    plain: HonestForecast, y: FloatArray, of_sizes: HonestForecast, sizes: FloatArray
 ) -> Candidate:
-    told = sizes - found.errors
+    told = sizes - of_sizes.errors
     spread, middle = np.exp(told), y - plain.errors
     least, most = float(told.min()), float(told.max())
     return Candidate(
         plain.errors / spread,
         lambda c: middle + c * spread,
-        lambda c: Spreading(plain.forecast, found.forecast, c, least, most),
+        lambda c: Spreading(plain.forecast, of_sizes.forecast, c, least, most),
     )

@@ -132,17 +132,17 @@ def centred(
     ):
         raise UnsupportedProblemError(f"nominal='auto' cannot treat this: {reason}; use nominal=None.")
     distinct = rows.distinct()
-    found = [
+    honest_forecasts = [
         forecaster.fit(distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed)
         for j, pieces in enumerate(cost.pieces(rows.n_products))
     ]
-    forecasts = Forecasts(tuple(honest.forecast for honest in found))
-    offsets = distinct.outcomes - np.column_stack([honest.errors for honest in found])
+    forecasts = Forecasts(tuple(honest.forecast for honest in honest_forecasts))
+    offsets = distinct.outcomes - np.column_stack([honest.errors for honest in honest_forecasts])
     plain = Empirical(
         distinct.contexts, distinct.outcomes, distinct.masses, names=rows.names, offsets=offsets
     )
-    units = found[0].units
-    bare = all(not one.forecast.theta.any() and one.forecast.smooth is None for one in found)
+    units = honest_forecasts[0].units
+    bare = all(not one.forecast.theta.any() and one.forecast.smooth is None for one in honest_forecasts)
     count = float(plain.masses.sum()) if units else float(len(offsets))
     frozen = ball.frozen_columns(rows.n_columns, rows.names)
     kept = np.flatnonzero(~frozen)

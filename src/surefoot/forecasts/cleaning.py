@@ -196,9 +196,9 @@ def _chance(rows: int, hits: int, far: BoolArray, columns: int) -> float:
 
 def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
     """Return which far outcomes lie in a corner of one or two columns where nearly all are far."""
-    found, count, columns = np.zeros_like(far), int(far.sum()), contexts.shape[1]
+    cornered, count, columns = np.zeros_like(far), int(far.sum()), contexts.shape[1]
     if count == 0 or _chance(count, count, far, columns) >= CHANCE:
-        return found  # not even a corner of all of them would tell
+        return cornered  # not even a corner of all of them would tell
     # Not at the top: it is slow to load, and few tables have far outcomes.
     trees = importlib.import_module("sklearn.tree")
     tree = trees.DecisionTreeClassifier(
@@ -210,8 +210,8 @@ def _cornered(contexts: FloatArray, far: BoolArray) -> BoolArray:
         rows, hits = int(inside.sum()), int(far[inside].sum())
         telling = hits >= CORNER_SHARE * rows and rows <= 0.5 * len(far)
         if telling and _chance(rows, hits, far, columns) < CHANCE:
-            found |= far & inside
-    return found
+            cornered |= far & inside
+    return cornered
 
 
 class Cleaned(NamedTuple):

@@ -92,7 +92,7 @@ def drift(
     errors = np.bincount(places, masses * errors) / total
     judged, steps = places >= first, _steps_ahead(len(known))
     before = pieces.evaluate(decided - outcomes)
-    best, found = 0.0, stay
+    best, chosen = 0.0, stay
     for smooth in _smoothed(_of_three(errors), GROSS * size):
         follow = np.array([smooth[np.maximum(places - step + 1, 0)] for step in steps])
         constant = _constant((outcomes - decided - follow)[:, judged], masses[judged], pieces)
@@ -101,8 +101,8 @@ def drift(
         change = _sure_mean((np.bincount(places, masses * costs) / total)[first:])
         if change < best:
             best = change
-            found = Drift(smooth[places] + constant, float(smooth[-1]) + constant)
-    return found
+            chosen = Drift(smooth[places] + constant, float(smooth[-1]) + constant)
+    return chosen
 
 
 def _constant(errors: FloatArray, masses: FloatArray, pieces: Pieces) -> float:

@@ -111,10 +111,10 @@ class Ensemble:
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
         past = own_past(rows)
-        found = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)
-        members = [one.member(one.constant(rows, rows.masses, pieces)) for one in found]
+        tried = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)
+        members = [one.member(one.constant(rows, rows.masses, pieces)) for one in tried]
         parts = fold_masses(rows, seed)
-        honest = np.clip(honest_decisions(found, rows, parts, pieces), *bounds)[None]
+        honest = np.clip(honest_decisions(tried, rows, parts, pieces), *bounds)[None]
         if self.protect > 0.0:
             honest = np.clip(honest + self._rehearsed(rows, members, seed, frozen), *bounds)
 
@@ -204,14 +204,14 @@ def worst_weights(
     ways, flat = len(honest), honest.reshape(-1, honest.shape[2])
     told = np.tile(outcomes, ways)
     shares = np.tile(masses / ways, (ways, 1))
-    found = stack_weights(flat, told, shares.ravel(), pieces, count)
+    weights = stack_weights(flat, told, shares.ravel(), pieces, count)
     for turn in range(TURNS if ways > 1 else 0):
-        costs = pieces.evaluate(honest @ found - outcomes)
+        costs = pieces.evaluate(honest @ weights - outcomes)
         worst = costs == costs.max(axis=0)
         answer = masses * worst / worst.sum(axis=0)
         shares = shares + (answer - shares) / (turn + 1)
-        found = stack_weights(flat, told, shares.ravel(), pieces, count)
-    return found
+        weights = stack_weights(flat, told, shares.ravel(), pieces, count)
+    return weights
 
 
 def stack_weights(

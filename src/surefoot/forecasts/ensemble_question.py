@@ -139,13 +139,13 @@ def _drifting(
     products: Sequence[Pieces],
 ) -> tuple[tuple[Stack, ...], FloatArray]:
     """Return policies and honest decisions that follow recent errors."""
-    moved, found = [], np.empty_like(decided)
+    moved, decisions = [], np.empty_like(decided)
     for j, (stack, pieces) in enumerate(zip(stacks, products, strict=True)):
         told, lowest = rows.outcomes[:, j], stack.lowest
         moves, ahead = drift(decided[:, j], told, rows.masses, times, pieces, lowest)
-        found[:, j] = np.maximum(decided[:, j] + moves, lowest)
+        decisions[:, j] = np.maximum(decided[:, j] + moves, lowest)
         moved.append(replace(stack, shift=ahead))
-    return tuple(moved), found
+    return tuple(moved), decisions
 
 
 def _rolled(
@@ -233,5 +233,5 @@ def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None =
     low = 0.5 * high if high > SMALLEST_RADIUS else 0.0
     if worst(high) < bound:
         return high
-    found = float(optimize.brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
-    return min(found * (1.0 + 2.0 * RADIUS_TOL), high)  # on the safe side of the root
+    root = float(optimize.brentq(lambda radius: worst(radius) - bound, low, high, rtol=RADIUS_TOL))
+    return min(root * (1.0 + 2.0 * RADIUS_TOL), high)  # on the safe side of the root

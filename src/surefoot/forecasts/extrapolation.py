@@ -51,8 +51,8 @@ def own_past(rows: Rows) -> IntArray:
     times = rows.spread[kept] / deviation
     unit = (times < SAME_SPREAD) & (times > 1.0 / SAME_SPREAD)
     unit &= np.abs(rows.mean[kept] - rows.average) <= deviation
-    found = telling & unit & (_likeness(rows, scaled, centred) >= LEAST_LIKENESS)
-    return np.asarray(np.flatnonzero(kept)[found])
+    past = telling & unit & (_likeness(rows, scaled, centred) >= LEAST_LIKENESS)
+    return np.asarray(np.flatnonzero(kept)[past])
 
 
 def _likeness(rows: Rows, scaled: FloatArray, centred: FloatArray) -> FloatArray:
@@ -88,18 +88,18 @@ def moving_along(rows: Rows, past: IntArray) -> FloatArray:
     That is one for the own past and a slope for columns that clearly rise with outcomes; zero for
     others, and for flags.
     """
-    found = np.zeros(rows.contexts.shape[1])
+    slopes_along = np.zeros(rows.contexts.shape[1])
     if not len(past):
-        return found
+        return slopes_along
     centred, kept = rows.outcomes - rows.average, np.flatnonzero(rows.varies)
     square = rows.masses @ centred**2
     slopes = (rows.masses * centred) @ (rows.contexts[:, kept] - rows.mean[kept]) / square
     shares = slopes * np.sqrt(square / rows.masses.sum()) / rows.spread[kept]
     least, most = rows.contexts[:, kept].min(axis=0), rows.contexts[:, kept].max(axis=0)
     between = ((rows.contexts[:, kept] > least) & (rows.contexts[:, kept] < most)).any(axis=0)
-    found[kept] = np.where((shares >= CLEAR_CORRELATION) & between, slopes, 0.0)
-    found[past] = 1.0
-    return found
+    slopes_along[kept] = np.where((shares >= CLEAR_CORRELATION) & between, slopes, 0.0)
+    slopes_along[past] = 1.0
+    return slopes_along
 
 
 def level_outside(

@@ -94,9 +94,9 @@ class Spectrum:
         outside = self.outcome - self.left @ projected
         raised = a[:, None] * self.singular**2
         keep = 1.0 / (1.0 + raised)
-        pulled = keep * self.shared
-        overlap = (pulled @ self.shared)[:, None]
-        along = (pulled @ projected)[:, None]
+        shrunk = keep * self.shared
+        overlap = (shrunk @ self.shared)[:, None]
+        along = (shrunk @ projected)[:, None]
         square = float(outside @ outside) + (keep @ projected**2)[:, None]
         square = square - b / (1.0 + b * overlap) * along**2
         logs = -0.5 * np.log1p(raised).sum(axis=1)[:, None] - 0.5 * np.log1p(b * overlap)
@@ -107,10 +107,10 @@ class Spectrum:
         evidence = self.evidence(a, b[:, None])[:, 0] if evidence is None else evidence
         projected = self.left.T @ self.outcome
         keep = 1.0 / (1.0 + a[:, None] * self.singular**2)  # (k, r)
-        pulled = keep * self.shared
-        share = b / (1.0 + b * (pulled @ self.shared))
-        weights = keep * projected - (share * (pulled @ projected))[:, None] * pulled
-        return Paths(self, a, b, keep, pulled, share, weights, evidence)
+        shrunk = keep * self.shared
+        share = b / (1.0 + b * (shrunk @ self.shared))
+        weights = keep * projected - (share * (shrunk @ projected))[:, None] * shrunk
+        return Paths(self, a, b, keep, shrunk, share, weights, evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Paths:
     ----------
     spectrum, a, b
         What was asked.
-    keep, pulled, share
+    keep, shrunk, share
         Parts of C^-1 along U, shapes (k, r), (k, r) and (k,).
     weights
         C^-1 (y - t) along U, shape (k, r).
@@ -133,7 +133,7 @@ class Paths:
     a: FloatArray
     b: FloatArray
     keep: FloatArray
-    pulled: FloatArray
+    shrunk: FloatArray
     share: FloatArray
     weights: FloatArray
     evidence: FloatArray
@@ -142,9 +142,9 @@ class Paths:
     def coefficients(self) -> FloatArray:
         """Posterior means, shape (k, features)."""
         known, inner = self.spectrum, self.weights * self.spectrum.singular
-        found = (self.a[:, None] * inner) @ known.right.T
-        found += (self.b * (self.weights @ known.shared))[:, None] * known.common
-        return np.asarray(found)
+        coefficients = (self.a[:, None] * inner) @ known.right.T
+        coefficients += (self.b * (self.weights @ known.shared))[:, None] * known.common
+        return np.asarray(coefficients)
 
     @cached_property
     def errors(self) -> FloatArray:
@@ -154,7 +154,7 @@ class Paths:
         dual = outside + self.weights @ known.left.T  # C^-1 (y - t), shape (k, n)
         diagonal = 1.0 - known.root**2 / float(known.root @ known.root)
         diagonal = diagonal - (1.0 - self.keep) @ (known.left**2).T
-        diagonal -= self.share[:, None] * (self.pulled @ known.left.T) ** 2
+        diagonal -= self.share[:, None] * (self.shrunk @ known.left.T) ** 2
         # What leaves with a row takes its share of the row's leverage along. A row that no other row
         # resembles keeps all of its outcome; never divide by rounding.
         staying = 1.0 - (1.0 - diagonal) * known.left_out / known.root**2

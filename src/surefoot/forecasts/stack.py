@@ -14,7 +14,7 @@ from surefoot.validation import check_array, check_instance, check_number
 
 # Outside what was seen levels are followed as far as others bear witness, though not without end;
 # straight lines without a level up to so many ranges.
-REACH, REACH_OF_LINES = 1_000.0, 0.3
+MOST_RANGES, MOST_RANGES_OF_LINES = 1_000.0, 0.3
 
 Member = Level | Exponential | Spreading | LeafQuantile
 
@@ -113,7 +113,7 @@ class Stack:
         if self.trend is not None and len(self.trend):
             self._follow(contexts, self.trend, decided)
         elif self.trend is not None:
-            decided += self._beyond(contexts, REACH_OF_LINES) @ self._slopes
+            decided += self._beyond(contexts, MOST_RANGES_OF_LINES) @ self._slopes
         return np.asarray(np.maximum(decided + self.shift, self.lowest))
 
     def _inside(self, contexts: FloatArray) -> FloatArray:
@@ -125,20 +125,20 @@ class Stack:
     @property
     def _slopes(self) -> FloatArray:
         """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
-        found = np.zeros(len(self.least))
+        slopes = np.zeros(len(self.least))
         for weight, member in zip(self.weights, self.members, strict=True):
             if isinstance(member, Level | Spreading):
-                found += weight * member.forecast.theta
-        return found
+                slopes += weight * member.forecast.theta
+        return slopes
 
-    def _beyond(self, contexts: FloatArray, reach: float) -> FloatArray:
+    def _beyond(self, contexts: FloatArray, most_ranges: float) -> FloatArray:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
-        moves = self._cut(contexts, max(reach, self.margin)) - self._cut(contexts, self.margin)
+        moves = self._cut(contexts, max(most_ranges, self.margin)) - self._cut(contexts, self.margin)
         return moves * trust_of_farthest(self._outside(contexts) / self.far_margin)
 
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
-        believed = self._cut(contexts, self.margin) + self._beyond(contexts, REACH)
+        believed = self._cut(contexts, self.margin) + self._beyond(contexts, MOST_RANGES)
         move, factor = level_outside(believed[:, past], self.least[past], self.most[past])
         out = move != 0.0
         if not out.any():

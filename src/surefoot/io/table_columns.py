@@ -104,9 +104,9 @@ class ColumnReader:
         levels = cells.drop_nulls().n_unique()
         if levels == 1 and rows > 1 and present == rows:
             return cells, FileColumn(name, IGNORED, f"it is always {_short(cells.drop_nulls()[0])}")
-        found = self._number_or_date(cells, present)
-        if found is not None:
-            return found
+        column = self._number_or_date(cells, present)
+        if column is not None:
+            return column
         if levels > max(IDENTIFIER_LEVELS, IDENTIFIER_SHARE * rows):
             return cells, FileColumn(name, IGNORED, f"it names rows: {levels} texts in {rows} rows")
         gaps = f", {rows - present} gap{'s'[: rows - present > 1]}" if present < rows else ""
@@ -259,8 +259,8 @@ def _code(cells: pl.Series) -> str:
         return f"{_short(exponent[0])} is no amount" if both and len(exponent) else ""
     lengths = digits.str.len_chars().unique()
     if len(lengths) == 1 and lengths[0] == 8:
-        found = read_days(digits, "%Y%m%d")
-        if found is not None and found.values.null_count() == 0:
+        days = read_days(digits, "%Y%m%d")
+        if days is not None and days.values.null_count() == 0:
             return "days"
     longest = max(lengths.to_list())
     if (len(lengths) == 1 and longest >= CODE_DIGITS) or longest > 15:

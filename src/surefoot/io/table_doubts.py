@@ -70,8 +70,8 @@ def told_outcomes(table: TableFile, outcome: str) -> list[str]:
 def _whole_columns(table: TableFile) -> dict[str, FloatArray]:
     """Return columns of finite numbers without a gap, where there are rows enough to speak of them."""
     numbers = [column.name for column in table.columns if column.kind == NUMBER]
-    found = {name: table.numbers(name) for name in numbers if len(table) >= FEW_ROWS}
-    return {name: values for name, values in found.items() if np.isfinite(values).all()}
+    columns = {name: table.numbers(name) for name in numbers if len(table) >= FEW_ROWS}
+    return {name: values for name, values in columns.items() if np.isfinite(values).all()}
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float:
@@ -87,7 +87,7 @@ def _listed(names: list[str]) -> str:
 
 def amounts_with_units(table: TableFile) -> list[str]:
     """Say which columns were read as text though most cells are an amount with its unit."""
-    found = []
+    notes = []
     for column in table.columns:
         if column.kind not in (CATEGORY, IGNORED) or column.why == "as told":
             continue
@@ -95,11 +95,11 @@ def amounts_with_units(table: TableFile) -> list[str]:
         fitting = cells.str.contains(_WITH_UNIT)
         if 2 * int(fitting.sum()) > len(cells):
             shown = cells.filter(fitting)[0]
-            found.append(
+            notes.append(
                 f"{column.name!r} holds amounts with a unit ({shown!r}), which are read as text: write "
                 "bare numbers, all in one unit, to learn from how much it is."
             )
-    return found
+    return notes
 
 
 def repeated_rows(table: TableFile) -> list[str]:
@@ -126,7 +126,7 @@ def far_values(table: TableFile) -> list[str]:
 
     A price of 200 among prices about 2.00 lacks its decimal sign; demand after a feast may not.
     """
-    found = []
+    notes = []
     for column in table.columns:
         if column.kind != NUMBER or len(table) < FEW_ROWS:
             continue
@@ -135,8 +135,8 @@ def far_values(table: TableFile) -> list[str]:
         if low is None or high is None or not (low > 0 and high < 5 * low):
             continue
         for row in (values > FAR * high).arg_true().to_list()[:3]:
-            found.append(
+            notes.append(
                 f"{table.place(row)}: {column.name!r} is {values[row]:g}, where nine of ten rows have "
                 f"at most {high:g}. A decimal sign that is missing?"
             )
-    return found
+    return notes

@@ -300,14 +300,14 @@ def _without_totals(
     grid: Grid, typed: dict[str, pl.Series], told: Reading, name: str
 ) -> tuple[Grid, dict[str, pl.Series]]:
     """Refuse rows that say they are totals, or leave them out if told to."""
-    found = dict(_totals(grid.cells))
-    if not found:
+    totals = dict(_totals(grid.cells))
+    if not totals:
         return grid, typed
     if not told.skip_totals:
-        row, why = next(iter(found.items()))
+        row, why = next(iter(totals.items()))
         raise _totals_error(f"{grid.unit} {grid.lines[row]} of {name}", why)
-    kept = np.setdiff1d(np.arange(len(grid.lines)), list(found))
-    notes = (*grid.notes, _left_out(grid.unit, [int(grid.lines[row]) for row in found]))
+    kept = np.setdiff1d(np.arange(len(grid.lines)), list(totals))
+    notes = (*grid.notes, _left_out(grid.unit, [int(grid.lines[row]) for row in totals]))
     shorter = replace(grid, cells=grid.cells[kept], lines=grid.lines[kept], notes=notes)
     return shorter, {label: column[kept] for label, column in typed.items()}
 

@@ -188,10 +188,10 @@ class Empirical(Nominal):
         if self._distinct:
             return self
         rows, masses, _ = self.distinct_rows()
-        found = self.take(rows, masses)
-        object.__setattr__(found, "_distinct", True)
-        object.__setattr__(found, "_known", self._known)
-        return found
+        merged = self.take(rows, masses)
+        object.__setattr__(merged, "_distinct", True)
+        object.__setattr__(merged, "_known", self._known)
+        return merged
 
     @property
     def spread(self) -> FloatArray:

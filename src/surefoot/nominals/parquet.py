@@ -66,7 +66,7 @@ class ParquetRows(RowBatches):
         check_instance("source", source, str | os.PathLike, "the path of a folder or file")
         self.source = Path(source)
         self.outcomes = _columns("outcome", outcome)
-        self._files = _found_files(self.source)
+        self._files = _files_of(self.source)
         self._stamps = [_stamp(file) for file in self._files]
         self._kinds = _number_columns(self._files[0])
         if contexts is None:
@@ -149,13 +149,13 @@ class ParquetRows(RowBatches):
     def _rows(self, group: int, places: IntArray) -> FloatArray:
         """Return some rows of a row group, of which a batch is read at a time."""
         file = self._files[int(self._groups[group, 0])]
-        found, first = np.empty((len(places), len(self.columns))), 0
+        values, first = np.empty((len(places), len(self.columns))), 0
         for table in self._tables(file, [int(self._groups[group, 1])]):
-            here = (places >= first) & (places < first + len(table))
-            found[here] = table[places[here] - first]
+            inside = (places >= first) & (places < first + len(table))
+            values[inside] = table[places[inside] - first]
             first += len(table)
-        self._refuse_gaps(file, found, None)
-        return found
+        self._refuse_gaps(file, values, None)
+        return values
 
     def _parted(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.ascontiguousarray(table[:, : self.n_columns]), table[:, self.n_columns :].copy()
@@ -199,9 +199,9 @@ class ParquetRows(RowBatches):
             for name in self.columns:
                 if not kinds.get(name, False):
                     raise InvalidInputError(_refusal(file, name, kinds))
-            found = parquet.read_metadata(file)
-            for group in range(found.num_row_groups):
-                rows = found.row_group(group).num_rows
+            metadata = parquet.read_metadata(file)
+            for group in range(metadata.num_row_groups):
+                rows = metadata.row_group(group).num_rows
                 if rows > 0:
                     groups.append((number, group, rows))
         return np.array(groups, dtype=np.int64).reshape(-1, 3)
@@ -209,13 +209,13 @@ class ParquetRows(RowBatches):
 
 def _columns(option: str, names: str | Sequence[str]) -> tuple[str, ...]:
     """Return distinct names of columns, at least one."""
-    found = (names,) if isinstance(names, str) else tuple(map(str, names))
-    if not found or len(set(found)) != len(found):
+    columns = (names,) if isinstance(names, str) else tuple(map(str, names))
+    if not columns or len(set(columns)) != len(columns):
         raise InvalidInputError(f"{option} must name distinct columns, at least one, got {names!r}.")
-    return found
+    return columns
 
 
-def _found_files(source: Path) -> list[Path]:
+def _files_of(source: Path) -> list[Path]:
     """Return the Parquet files of a folder, or the one file, in the order of their names."""
     if source.is_dir():
         files = sorted(
@@ -236,10 +236,10 @@ def _found_files(source: Path) -> list[Path]:
 def _stamp(file: Path) -> tuple[int, int] | None:
     """Return size and time of the last change of a file, None where there is none."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _number_columns(file: Path) -> dict[str, bool]:

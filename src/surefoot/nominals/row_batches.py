@@ -95,11 +95,13 @@ class RowBatches(Nominal):
         drawn.sort()
         first, moments, kept = 0, None, list[tuple[FloatArray, FloatArray]]()
         for contexts, outcomes in self.batches():
-            here = drawn[np.searchsorted(drawn, first) : np.searchsorted(drawn, first + len(contexts))]
-            kept.append((contexts[here - first], outcomes[here - first]))
+            inside = drawn[
+                np.searchsorted(drawn, first) : np.searchsorted(drawn, first + len(contexts))
+            ]
+            kept.append((contexts[inside - first], outcomes[inside - first]))
             first += len(contexts)
-            found = Moments.of(contexts)
-            moments = found if moments is None else moments.joined(found)
+            batch_moments = Moments.of(contexts)
+            moments = batch_moments if moments is None else moments.joined(batch_moments)
         assert moments is not None  # there is a row, or the nominal had been refused
         X, y = (np.concatenate(part) for part in zip(*kept, strict=True))
         return Survey(moments, Empirical(X, y, names=self.names))

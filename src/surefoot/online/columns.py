@@ -50,7 +50,7 @@ class Columns:
         key, text = self.columns[place]
         return text is not None or key in frozen or any(type(f) is int and f == place for f in frozen)
 
-    def found(self, frozen: Sequence[str | int]) -> tuple[str | int, ...]:
+    def frozen_columns(self, frozen: Sequence[str | int]) -> tuple[str | int, ...]:
         """Return frozen names and positions once columns are known, counted from the first one.
 
         A name or a position that no column has would freeze nothing, without a word: it is refused.
@@ -108,27 +108,27 @@ class Columns:
     def new(self, x: Mapping[str, Any]) -> list[Column]:
         """Return the columns that a context would add; nothing changes yet."""
         _check_mapping(x)
-        found: list[Column] = []
+        new_columns: list[Column] = []
         for key, value in x.items():
             if key in self.numeric:  # its value is looked at in ``row``
                 continue
             if isinstance(value, str):
                 if value not in self.texts.get(key, {}):
-                    found.append((key, value))
+                    new_columns.append((key, value))
             elif value is not None:
                 _number(key, value)
                 self.refuse_change(key, value)
-                found.append((key, None))
-        self.refuse_excess(found)
-        return found
+                new_columns.append((key, None))
+        self.refuse_excess(new_columns)
+        return new_columns
 
-    def refuse_excess(self, found: Sequence[Column]) -> None:
+    def refuse_excess(self, new_columns: Sequence[Column]) -> None:
         """Refuse new columns beyond the most that may be kept."""
         room = self.most - len(self.columns)
-        if len(found) > room:
+        if len(new_columns) > room:
             raise InvalidInputError(
                 f"contexts must have at most {self.most:,} columns in all, got the new key "
-                f"{found[room][0]!r} beyond them: leave out keys with ever new texts, or raise "
+                f"{new_columns[room][0]!r} beyond them: leave out keys with ever new texts, or raise "
                 "Memory(columns=...)."
             )
 

@@ -99,9 +99,9 @@ def new_columns(names: Sequence[str] | None, width: int, columns: Columns) -> li
     """Return the columns that a matrix would add."""
     if names is None:
         if len(columns) == 0:
-            found = array_columns(width)
-            columns.refuse_excess(found)
-            return found
+            added = array_columns(width)
+            columns.refuse_excess(added)
+            return added
         if width != len(columns):
             raise InvalidInputError(
                 f"X must have {len(columns)} columns as before, got {width}: name the columns "
@@ -110,9 +110,9 @@ def new_columns(names: Sequence[str] | None, width: int, columns: Columns) -> li
         return []
     for name in names:
         columns.refuse_change(name, 0.0)
-    found = [(name, None) for name in names if name not in columns.numeric]
-    columns.refuse_excess(found)
-    return found
+    added = [(name, None) for name in names if name not in columns.numeric]
+    columns.refuse_excess(added)
+    return added
 
 
 def spread_out(names: Sequence[str] | None, matrix: FloatArray, columns: Columns) -> FloatArray:

@@ -65,7 +65,7 @@ def records_of(
     """
     size, named = len(columns), settings.ball.frozen
     if after == 0 and settings.policy.features is None:
-        named = columns.found(named)
+        named = columns.frozen_columns(named)
     frozen = np.array([columns.is_frozen(place, named) for place in range(after, size)])
     if settings.policy.features is None:
         lower, upper = support_of(settings.ball, size)

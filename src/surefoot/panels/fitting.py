@@ -84,7 +84,7 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
                 raise InvalidInputError(f"A series must have at least 2 rows, got {len(outcomes)}.")
             policy = settings.policy(series.key).fit(table, outcomes, time=series.times)
             model = policy.model_
-            found = replace(
+            record = replace(
                 empty,
                 status=FITTED,
                 radius=float(model.radius_),
@@ -95,12 +95,12 @@ def fit_series(series: Series, settings: FitSettings, digest: str = "") -> Serie
                 model=model_bytes(policy),
             )
         except Exception as error:  # costs and policies may be the user's own, and raise anything
-            found = replace(empty, reason=str(error) or type(error).__name__)
+            record = replace(empty, reason=str(error) or type(error).__name__)
             outcomes = np.zeros(0)
     notes = [str(warning.message) for warning in caught]
     if len(outcomes) and np.ptp(outcomes) == 0.0:
         notes.append("The outcome never varied: decisions are constant.")
-    return replace(found, warnings=tuple(dict.fromkeys(notes)))
+    return replace(record, warnings=tuple(dict.fromkeys(notes)))
 
 
 def held_out_cost(model: Any) -> float:

@@ -107,8 +107,8 @@ def fit_many(
     watch, began = Watch(len(tasks), progress), clock.perf_counter()
     records: list[SeriesRecord] = []
     done = frozenset(finished)
-    for found in run_tasks(fit_task, tasks, n_jobs, settings, place, done):
-        whole = [finished[one] if isinstance(one, str) else one for one in found]
+    for of_task in run_tasks(fit_task, tasks, n_jobs, settings, place, done):
+        whole = [finished[one] if isinstance(one, str) else one for one in of_task]
         records += whole
         watch.add(len(whole), sum(record.status == FAILED for record in whole))
     pooled = None
@@ -153,15 +153,15 @@ def fit_task(
     What was fitted is written before it is returned, so that it outlives the driver.
     """
     fingerprint = settings.fingerprint()
-    found: list[SeriesRecord | str] = []
+    records: list[SeriesRecord | str] = []
     for series in task():
         digest = series_digest(series, fingerprint)
-        found.append(digest if digest in done else fit_series(series, settings, digest))
-    fresh = [one for one in found if isinstance(one, SeriesRecord)]
+        records.append(digest if digest in done else fit_series(series, settings, digest))
+    fresh = [one for one in records if isinstance(one, SeriesRecord)]
     if folder is None or not fresh:
-        return found
+        return records
     written = iter(write_part(folder, fresh))
-    return [next(written) if isinstance(one, SeriesRecord) else one for one in found]
+    return [next(written) if isinstance(one, SeriesRecord) else one for one in records]
 
 
 def _made(folder: Path) -> Path:

@@ -234,13 +234,13 @@ class PolicyTable:
         [(('north',), 20, True), (('south',), 20, True)]
         """
         columns, _ = raw_columns(frame)
-        found: list[SeriesEvaluation] = []
+        evaluations: list[SeriesEvaluation] = []
         cost = self._settings().cost
         self._each(
             split_series(columns, self.columns),
-            lambda series: found.append(self._judged(series, cost)),
+            lambda series: evaluations.append(self._judged(series, cost)),
         )
-        return tuple(found)
+        return tuple(evaluations)
 
     def _judged(self, series: Series, cost: Cost) -> SeriesEvaluation:
         outcomes = series.clean_outcomes()[:, None]
@@ -285,15 +285,15 @@ class PolicyTable:
             )
         source = source_of(data)
         tasks = source.tasks(self.columns, check_integer("task_size", task_size, at_least=1))
-        watch, found = Watch(len(tasks), progress), []
+        watch, judged = Watch(len(tasks), progress), []
         for part in run_tasks(evaluate_task, tasks, n_jobs, self._settings(), window):
-            found += part
+            judged += part
             watch.add(len(part), sum(bool(one.reason) for one in part))
         order = {key: k for k, key in enumerate(self._by_key)}
-        found.sort(key=lambda one: (order.get(one.key, len(order)), one.key))
+        judged.sort(key=lambda one: (order.get(one.key, len(order)), one.key))
         names = ("windows", "rows", "cost", "constant_cost", "saving", "reason")
-        columns = {name: [getattr(one, name) for one in found] for name in names}
-        return make_frame({**self._key_columns(one.key for one in found), **columns}, self._make(data))
+        columns = {name: [getattr(one, name) for one in judged] for name in names}
+        return make_frame({**self._key_columns(one.key for one in judged), **columns}, self._make(data))
 
     def _settings(self) -> FitSettings:
         """Return the settings of the fit, from any fitted series: all share them but for the seed."""

@@ -145,7 +145,7 @@ def _shuffled(key: Key) -> str:
 
 def collect_task(task: Task, settings: FitSettings) -> list[PooledRows]:
     """Return some rows of each series of a task; series that cannot be read have none."""
-    found = []
+    collected = []
     for series in task():
         try:
             series.table()
@@ -156,13 +156,13 @@ def collect_task(task: Task, settings: FitSettings) -> list[PooledRows]:
         rng = rng_for(settings.seed, "pooled rows", *series.key)
         rows = np.sort(rng.permutation(count)[:SERIES_ROWS])
         past = outcomes[: older_rows(count)] if count > 1 else outcomes
-        found.append(
+        collected.append(
             PooledRows(
                 series.key, count, series.take(rows).contexts, outcomes[rows],
                 rows < older_rows(count), outcome_units(outcomes), outcome_units(past),
             )
         )  # fmt: skip
-    return found
+    return collected
 
 
 def _pooled(
@@ -226,9 +226,9 @@ def _rehearsed(
             return None
     if size == 0.0:
         return None
-    found = []
+    costs = []
     for rows in ROWS_TRIED:
         share = PooledPolicy(b"", rows).share(count)
         decisions = share * own + (1.0 - share) * others
-        found.append(float(settings.cost.evaluate(decisions[:, None], judged[:, None]).mean()) / size)
-    return tuple(found)
+        costs.append(float(settings.cost.evaluate(decisions[:, None], judged[:, None]).mean()) / size)
+    return tuple(costs)

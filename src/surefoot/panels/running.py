@@ -117,12 +117,12 @@ def run_tasks(
     for attempt in range(ATTEMPTS):
         runner = Parallel(n_jobs=n_jobs, return_as=_how())
         try:
-            for number, found in runner(
+            for number, answer in runner(
                 delayed(_numbered)(work, number, task, *arguments)
                 for number, task in list(left.items())
             ):
                 left.pop(number)
-                yield found
+                yield answer
         except TerminatedWorkerError:
             if attempt == ATTEMPTS - 1:
                 raise
@@ -149,7 +149,7 @@ def _run_on_ray(
     while waiting:
         finished, waiting = ray.wait(waiting)
         waiting += [remote.remote(work, *one, *shared) for one in islice(left, len(finished))]
-        yield from (found for _, found in ray.get(finished))
+        yield from (answer for _, answer in ray.get(finished))
 
 
 def _how() -> str:

@@ -189,8 +189,8 @@ def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list
             column.append(known[value])
         texts.append(column)
     numbers: dict[Key, int] = {}
-    found = [numbers.setdefault(key, len(numbers)) for key in zip(*texts, strict=True)]
-    return list(numbers), np.array(found, dtype=np.int64)
+    codes = [numbers.setdefault(key, len(numbers)) for key in zip(*texts, strict=True)]
+    return list(numbers), np.array(codes, dtype=np.int64)
 
 
 def _is_gap(value: Any) -> bool:

@@ -85,8 +85,8 @@ def parquet_source(folder: Path) -> Source:
     files: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for fragment in sorted(fragments, key=lambda one: str(one.path)):
         keys = dataset.get_partition_keys(fragment.partition_expression)
-        found = tuple((name, str(value)) for name, value in keys.items())
-        files.setdefault(found, []).append(str(fragment.path))
+        key = tuple((name, str(value)) for name, value in keys.items())
+        files.setdefault(key, []).append(str(fragment.path))
     schema, types = data.schema, arrow.types
     return Source(
         # The numbers that a pandas frame gives its rows are written along, and say nothing about them.

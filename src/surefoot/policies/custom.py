@@ -57,16 +57,16 @@ class CustomPolicy(Policy):
             return f"init(rng, {n_columns}, {n_decisions}) raised {type(error).__name__}: {error}"
         with jax.enable_x64(True):
             try:
-                found = jax.eval_shape(self.apply, start, jnp.zeros(n_columns))
+                shaped = jax.eval_shape(self.apply, start, jnp.zeros(n_columns))
             except Exception as error:  # as above
                 reason = (str(error).strip().splitlines() or ["no message"])[0]
                 return (
                     "apply(parameters, x) must be a function that JAX can trace, got "
                     f"{type(error).__name__}: {reason}"
                 )
-        shape = getattr(found, "shape", None)
+        shape = getattr(shaped, "shape", None)
         if shape != (n_decisions,):
-            got = type(found).__name__ if shape is None else f"shape {shape}"
+            got = type(shaped).__name__ if shape is None else f"shape {shape}"
             return (
                 f"apply(parameters, x) must return {n_decisions} "
                 f"decision{'s'[: n_decisions > 1]} for one context (shape ({n_decisions},)), got {got}"

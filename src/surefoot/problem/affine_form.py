@@ -135,12 +135,12 @@ def affine_forms(problem: Problem, *, merge: bool = True) -> tuple[AffineForm, .
     cut = None if policy.decisions is None else outcomes - nominal.outcomes
     forms = []
     for j, pieces in enumerate(cost.pieces(nominal.n_products)):
-        unit, price = outcome_unit(errors[:, j], nominal.weights), power_of_two(pieces.steepest)
+        unit, cost_unit = outcome_unit(errors[:, j], nominal.weights), power_of_two(pieces.steepest)
         rows = AffineRows(
             contexts=contexts, outcomes=np.ascontiguousarray(errors[:, j] / unit),
-            weights=nominal.weights, intercept=policy.intercept, pieces=pieces.scaled(price, unit),
+            weights=nominal.weights, intercept=policy.intercept, pieces=pieces.scaled(cost_unit, unit),
             offsets=fixed[:, j] / unit, scale=units.scale, column_unit=units.common,
-            outcome_unit=unit, cost_unit=price,
+            outcome_unit=unit, cost_unit=cost_unit,
             cut=None if cut is None else cut[:, j] / unit,
         )  # fmt: skip
         forms.append(problem.ball.form(rows, units.movable))

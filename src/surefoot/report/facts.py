@@ -190,13 +190,13 @@ def _column_fact(name: str, column: Column) -> tuple[str, str, str, int]:
 
 def _status(robust: RobustEstimator) -> tuple[str, ...]:
     """Return what deserves a look about the model itself."""
-    found = [robust.status_] if robust.converged_ is False else []
+    notes = [robust.status_] if robust.converged_ is False else []
     if isinstance(robust.get_params(deep=False).get("nominal"), Nominal):
-        found.append(
+        notes.append(
             "The model learns from a nominal of its own and not from rows: whether that nominal knows "
             "these rows, and so whether costs are out of sample, cannot be told."
         )
-    return tuple(found)
+    return tuple(notes)
 
 
 def _recipe(model: Any) -> str:
@@ -204,26 +204,26 @@ def _recipe(model: Any) -> str:
 
 
 def _settings(model: Any, robust: RobustEstimator) -> tuple[tuple[str, str], ...]:
-    found = [("model", type(model).__name__)]
-    found += [
+    settings = [("model", type(model).__name__)]
+    settings += [
         (name, repr(value)) for name, value in model.get_params(deep=True).items() if name != "model"
     ]
-    found += [("radius chosen", f"{robust.radius_:.6g}"), ("how it ended", robust.status_)]
-    return tuple(found)
+    settings += [("radius chosen", f"{robust.radius_:.6g}"), ("how it ended", robust.status_)]
+    return tuple(settings)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
     """Return versions of what computed this."""
-    found = [("surefoot", __version__), ("Python", platform.python_version())]
-    return (*found, *((name, metadata.version(name)) for name in _PACKAGES))
+    versions = [("surefoot", __version__), ("Python", platform.python_version())]
+    return (*versions, *((name, metadata.version(name)) for name in _PACKAGES))
 
 
 def rows_checksum(facts: Facts) -> str:
     """Return the SHA-256 of the rows as they were handed in, column by column."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     back = np.argsort(facts.rows.places)
     for column in facts.rows.table.take(back).columns:
-        found.update(column.name.encode())
-        found.update("\x1f".join(map(str, column.values.tolist())).encode())
-    found.update(np.ascontiguousarray(facts.rows.y[back], dtype="<f8").tobytes())
-    return found.hexdigest()
+        digest.update(column.name.encode())
+        digest.update("\x1f".join(map(str, column.values.tolist())).encode())
+    digest.update(np.ascontiguousarray(facts.rows.y[back], dtype="<f8").tobytes())
+    return digest.hexdigest()

@@ -52,12 +52,12 @@ def bootstrap_means(values: FloatArray, run: int, seed: int) -> FloatArray:
     rows = len(values)
     rng = rng_for(seed, "report", "bootstrap")
     runs = math.ceil(rows / run)
-    found = np.empty((RESAMPLES, values.shape[1]))
+    means = np.empty((RESAMPLES, values.shape[1]))
     for k in range(RESAMPLES):
         starts = rng.integers(rows, size=runs)
         drawn = ((starts[:, None] + np.arange(run)) % rows).reshape(-1)[:rows]
-        found[k] = values[drawn].mean(axis=0)
-    return found
+        means[k] = values[drawn].mean(axis=0)
+    return means
 
 
 def interval(means: FloatArray, rows: int) -> tuple[float, float]:

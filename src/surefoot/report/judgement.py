@@ -122,10 +122,10 @@ def _columns(facts: Facts, effects: FloatArray, *, timed: bool) -> tuple[Interva
     _, effects = by_row(facts.trials.effects.rows, effects)
     means = bootstrap_means(effects, run_length(len(effects), ordered=timed), seed=0)
     names = facts.rows.names
-    found = []
+    intervals = []
     for k, j in enumerate(facts.trials.effects.columns):
         if (effects[:, k] != 0.0).any():
             low, high = interval(means[:, k], len(effects))
             kind = "worse" if low > 0 else "other"
-            found.append(Interval(names[j], float(effects[:, k].mean()), low, high, kind))
-    return tuple(sorted(found, key=lambda entry: -entry.value)[:SHOWN_COLUMNS])
+            intervals.append(Interval(names[j], float(effects[:, k].mean()), low, high, kind))
+    return tuple(sorted(intervals, key=lambda entry: -entry.value)[:SHOWN_COLUMNS])

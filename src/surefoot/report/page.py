@@ -23,7 +23,7 @@ _CURVES = ("one", "two", "three", "four", "other")
 
 def page(facts: Facts) -> str:
     """Return the whole page."""
-    found = judge(facts)
+    judged = judge(facts)
     title = words.title(facts)
     head = joined([
         Markup('<meta charset="utf-8">'),
@@ -35,8 +35,8 @@ def page(facts: Facts) -> str:
         element("style", Markup(STYLE.read_text(encoding="utf-8"))),
     ])  # fmt: skip
     body = element("main", joined([
-        _headline(facts, found, title), _data(facts), _over_time(facts), _costs(facts, found),
-        _shifts(facts, found), _columns(facts, found), _repeat(facts),
+        _headline(facts, judged, title), _data(facts), _over_time(facts), _costs(facts, judged),
+        _shifts(facts, judged), _columns(facts, judged), _repeat(facts),
     ]))  # fmt: skip
     footer = element("footer", f"Written by Surefoot {__version__}. Everything in it is in this file.")
     html = element("html", element("head", head), element("body", body, footer), lang="en")
@@ -63,36 +63,36 @@ def _legend(entries: Sequence[tuple[str, str]]) -> Markup:
     return element("ul", *items, kind="legend")
 
 
-def _headline(facts: Facts, found: Judgement | None, title: str) -> Markup:
+def _headline(facts: Facts, judged: Judgement | None, title: str) -> Markup:
     parts = [
         element("h1", title),
         element("p", words.decides_what(facts), kind="lead"),
-        element("p", tight(words.costs_what(facts, found))),
+        element("p", tight(words.costs_what(facts, judged))),
     ]
-    if found is not None:
-        parts.append(_cards(facts, found))
-        parts.append(element("p", tight(words.beside_others(found))))
+    if judged is not None:
+        parts.append(_cards(facts, judged))
+        parts.append(element("p", tight(words.beside_others(judged))))
     promise = facts.promise
     title = element("b", f"{promise.title}. ")
     parts.append(element("div", title, tight(promise.sentence), kind="guarantee"))
-    above = words.above_bound(facts, found)
+    above = words.above_bound(facts, judged)
     if above is not None:
         parts.append(_warning(above))
     return element("header", *parts)
 
 
-def _cards(facts: Facts, found: Judgement) -> Markup:
-    cost = found.ours.cost
+def _cards(facts: Facts, judged: Judgement) -> Markup:
+    cost = judged.ours.cost
     cards = [
         (words.amount(cost.value), f"cost a {facts.each}, not seen before ({words.span(cost)})"),
         (words.amount(facts.decisions.mean()), words.what_on_average(facts)),
     ]
-    if found.saving is not None:
-        cards.append((words.percent(found.saving.value), "saved beside the best constant order"))
-    if found.enough is not None and found.planned is not None:
+    if judged.saving is not None:
+        cards.append((words.percent(judged.saving.value), "saved beside the best constant order"))
+    if judged.enough is not None and judged.planned is not None:
         cards.append(
-            (f"{100 * found.enough:.0f} of 100",
-             f"{facts.each}s with enough (planned: {100 * found.planned:.0f})")
+            (f"{100 * judged.enough:.0f} of 100",
+             f"{facts.each}s with enough (planned: {100 * judged.planned:.0f})")
         )  # fmt: skip
     bound = facts.promise.bound
     cards.append(
@@ -184,31 +184,31 @@ def _over_time(facts: Facts) -> Markup:
     )  # fmt: skip
 
 
-def _costs(facts: Facts, found: Judgement | None) -> Markup:
+def _costs(facts: Facts, judged: Judgement | None) -> Markup:
     failed = [
         element("p", f"No answer by the {method.label}: {method.reason}", kind="soft")
         for method in facts.trials.methods
         if method.reason
     ]
-    if found is None:
-        return _section("Cost out of sample", _warning(words.costs_what(facts, found)), *failed)
-    others = [row for row in found.methods if row.verdict]
+    if judged is None:
+        return _section("Cost out of sample", _warning(words.costs_what(facts, judged)), *failed)
+    others = [row for row in judged.methods if row.verdict]
     pair = [
         _figure(
-            dots([row.cost for row in found.methods], f"cost a {facts.each}"), title="What each costs"
+            dots([row.cost for row in judged.methods], f"cost a {facts.each}"), title="What each costs"
         )
     ]
     if others:
         pair.append(_figure(
-            dots([row.difference for row in others], f"cost beyond that of {found.ours.label}",
+            dots([row.difference for row in others], f"cost beyond that of {judged.ours.label}",
                  zero=True),
-            title=f"Beyond {found.ours.label}, on the same rows",
+            title=f"Beyond {judged.ours.label}, on the same rows",
         ))  # fmt: skip
     table = grid(
         ["", f"cost a {facts.each}", "difference", "95 % interval", "verdict"],
         [
             (row.label, words.amount(row.cost.value), *_difference(row.difference, row.verdict))
-            for row in found.methods
+            for row in judged.methods
         ],
         right=4,
     )
@@ -225,14 +225,14 @@ def _difference(entry: Interval, verdict: str) -> tuple[str, str, str]:
     return f"{entry.value:+.3g}", known, verdict
 
 
-def _shifts(facts: Facts, found: Judgement | None) -> Markup:
+def _shifts(facts: Facts, judged: Judgement | None) -> Markup:
     pair, promise = [], facts.promise
     if promise.shifts:
         told = "at most, in the worst case" if promise.proved else "worst case found, not proved"
         names = [Line(told, promise.costs, "worse")]
-        if found is not None:
-            steady = [found.ours.cost.value] * len(promise.shifts)
-            names.append(Line(f"{found.ours.label} on rows not seen, without a shift", steady, "ours"))
+        if judged is not None:
+            steady = [judged.ours.cost.value] * len(promise.shifts)
+            names.append(Line(f"{judged.ours.label} on rows not seen, without a shift", steady, "ours"))
         pair.append(_lines(
             promise.shifts, names, promise.of_what, f"cost a {facts.each}", "If the worst happened",
         ))  # fmt: skip
@@ -267,11 +267,11 @@ def _lines(xs: Sequence[float], entries: Sequence[Line], label: str, height: str
     return _figure(lines(xs, entries, label, height), title=title, legend=legend)
 
 
-def _columns(facts: Facts, found: Judgement | None) -> Markup:
+def _columns(facts: Facts, judged: Judgement | None) -> Markup:
     pair = []
-    if found is not None and found.unknown:
+    if judged is not None and judged.unknown:
         pair.append(_figure(
-            dots(found.unknown, f"cost a {facts.each} more", zero=True),
+            dots(judged.unknown, f"cost a {facts.each} more", zero=True),
             title="If a column were not known",
         ))  # fmt: skip
     shares, meaning = facts.adversary
@@ -279,9 +279,9 @@ def _columns(facts: Facts, found: Judgement | None) -> Markup:
         entries = [Interval(name, 100 * share, 0.0, 100 * share, "worse") for name, share in shares]
         pair.append(_figure(dots(entries, "share of the adversary's moves, %"),
                             title="What the adversary moves"))  # fmt: skip
-    elif found is not None and found.wrong:
+    elif judged is not None and judged.wrong:
         pair.append(_figure(
-            dots(found.wrong, f"cost a {facts.each} more, off by {ERROR:g} standard deviations",
+            dots(judged.wrong, f"cost a {facts.each} more, off by {ERROR:g} standard deviations",
                  zero=True),
             title="If a column were wrong",
         ))  # fmt: skip
@@ -290,7 +290,7 @@ def _columns(facts: Facts, found: Judgement | None) -> Markup:
         "that it may be worth nothing. Columns that carry the same news can stand in for each other."
     )
     parts = [element("div", *pair, kind="pair")] if pair else []
-    if found is not None:
+    if judged is not None:
         parts.append(element("p", told, kind="soft"))
     return _section("Which columns matter", *parts, element("p", meaning))
 

@@ -74,25 +74,25 @@ def promise_of(model: Any, rows: ReportRows, origin: Origin) -> Promise:
     """Return what is stated about new rows."""
     robust = robust_part(model)
     if decides(robust):
-        found = origin.guarantee
-        if found is None:
+        guarantee = origin.guarantee
+        if guarantee is None:
             try:
-                found = guarantee_of(robust, SHIFTS)
+                guarantee = guarantee_of(robust, SHIFTS)
             except InvalidInputError:
                 return Promise(
                     "Nothing is stated about new rows: a model from a file does not hold the rows of "
                     "its fit. Report on the model as it was fitted, or fit it with surefoot fit.", None,
                 )  # fmt: skip
-        return _of_guarantee(found)
+        return _of_guarantee(guarantee)
     return _of_certificate(model, robust, rows)
 
 
-def _of_guarantee(found: Guarantee) -> Promise:
-    shift = SHIFT if SHIFT in found.shifted else next(iter(found.shifted), SHIFT)
+def _of_guarantee(given: Guarantee) -> Promise:
+    shift = SHIFT if SHIFT in given.shifted else next(iter(given.shifted), SHIFT)
     return Promise(
-        found.sentence(shift), found.bound, tuple(found.shifted), tuple(found.shifted.values()),
-        "shift of outcomes, in standard deviations", BLOCKS if found.blocks else DRAWS,
-        title="What is to be expected" if found.blocks else "What is guaranteed",
+        given.sentence(shift), given.bound, tuple(given.shifted), tuple(given.shifted.values()),
+        "shift of outcomes, in standard deviations", BLOCKS if given.blocks else DRAWS,
+        title="What is to be expected" if given.blocks else "What is guaranteed",
     )  # fmt: skip
 
 
@@ -134,10 +134,10 @@ def _worst_cases(
         warnings.simplefilter("ignore")
         try:
             X = model.prepare(rows.X) if isinstance(model, PreparedPolicy) else rows.X
-            found = price_of_robustness(robust, X, y, np.array(SHIFTS), refit=False)
+            curve = price_of_robustness(robust, X, y, np.array(SHIFTS), refit=False)
         except SurefootError:  # not every set has a worst case at every radius
             return (), ()
-    costs = found.fixed.worst_case
+    costs = curve.fixed.worst_case
     return (SHIFTS, tuple(costs.tolist())) if np.isfinite(costs).all() else ((), ())
 
 
@@ -157,16 +157,16 @@ def adversary_of_columns(model: Any, rows: ReportRows) -> tuple[Shares, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = model.augmentation(rows.X, y)
+            moves = model.augmentation(rows.X, y)
         except SurefootError as error:
             return (), f"What the adversary moves is not known: {error}"
-    names = dict(zip(found.columns, _column_names(found.columns, rows), strict=True))
-    used = tuple((names[one.name], one.share) for one in found.most_used(SHOWN_COLUMNS))
-    if not used and found.outcome_share == 0.0:
+    names = dict(zip(moves.columns, _column_names(moves.columns, rows), strict=True))
+    used = tuple((names[one.name], one.share) for one in moves.most_used(SHOWN_COLUMNS))
+    if not used and moves.outcome_share == 0.0:
         return (), "At this radius the adversary moves nothing."
     told = (
-        f"Within radius {found.radius:.3g} the adversary raises the expected cost on these rows from "
-        f"{found.cost_before:.4g} to {found.worst_case:.4g}; it moves {100 * found.share_moved:.0f} % "
+        f"Within radius {moves.radius:.3g} the adversary raises the expected cost on these rows from "
+        f"{moves.cost_before:.4g} to {moves.worst_case:.4g}; it moves {100 * moves.share_moved:.0f} % "
         "of the rows, along the columns on which decisions lean most."
     )
     return used, told

@@ -106,21 +106,21 @@ class ReportRows:
     @property
     def spread(self) -> FloatArray:
         """Standard deviation of each column of numbers; zero for text, dates and 0/1 columns."""
-        found = np.zeros(len(self.table.columns))
+        deviations = np.zeros(len(self.table.columns))
         for j, column in enumerate(self.table.columns):
             if column.kind == NUMBER:
                 values = column.values[~column.gaps]
                 flag = bool(np.isin(values, [0.0, 1.0]).all())
-                found[j] = 0.0 if flag or len(values) == 0 else float(values.std())
-        return found
+                deviations[j] = 0.0 if flag or len(values) == 0 else float(values.std())
+        return deviations
 
 
 def _dates(table: Table) -> NDArray[Any] | None:
     """Return the one column of dates, if there is one alone and rows follow it."""
-    found = [column for column in table.columns if column.kind == DATE and not column.gaps.any()]
-    if len(found) != 1:
+    dated = [column for column in table.columns if column.kind == DATE and not column.gaps.any()]
+    if len(dated) != 1:
         return None
-    days = found[0].values
+    days = dated[0].values
     return days if bool((days[1:] >= days[:-1]).all()) else None
 
 

@@ -107,13 +107,13 @@ def day_ticks(days: Any, count: int = 6) -> list[tuple[int, str]]:
         return [(int(k), _day_name(days[k])) for k in places]
     step = next(size for size in (1, 2, 3, 4, 6, 12, 24, 60, 120, 600) if months / size <= count)
     start = int(first.astype("datetime64[M]").astype(int)) + 1
-    found: list[tuple[int, str]] = []
+    ticks: list[tuple[int, str]] = []
     for month in range(start, start + months - 1):
         if month % step == 0:
             place = int(np.searchsorted(days, np.datetime64(month, "M").astype("datetime64[D]")))
-            new_year = month % 12 == 0 or not found
-            found.append((min(place, len(days) - 1), _month_name(month, year=new_year)))
-    return found
+            new_year = month % 12 == 0 or not ticks
+            ticks.append((min(place, len(days) - 1), _month_name(month, year=new_year)))
+    return ticks
 
 
 def _month_name(month: int, *, year: bool) -> str:
@@ -163,16 +163,16 @@ class Frame:
 
     def _roomy(self, count: int) -> list[tuple[float, str]]:
         """Return at most about so many numbers below, fewer where their names are long."""
-        found: list[tuple[float, str]] = []
+        named: list[tuple[float, str]] = []
         for fewer in range(count, 0, -1):
             places = ticks(*self.x_range, fewer)
             step = float(places[1] - places[0]) if len(places) > 1 else 0.0
-            found = [(float(value), number(float(value), step)) for value in places]
+            named = [(float(value), number(float(value), step)) for value in places]
             # Names at both ends are pushed inside, so one and a half of them must fit between two.
-            widest = 1.5 * LETTER * max((len(name) for _, name in found), default=0)
-            if len(found) < 2 or float(self.x(places[1]) - self.x(places[0])) >= widest:
+            widest = 1.5 * LETTER * max((len(name) for _, name in named), default=0)
+            if len(named) < 2 or float(self.x(places[1]) - self.x(places[0])) >= widest:
                 break
-        return found
+        return named
 
     def anchor(self, x: float, words: str) -> str:
         """Return how words at a place are put so that they stay inside."""
@@ -208,10 +208,10 @@ def left_of(heights: tuple[float, float], count: int = 5) -> float:
 
 def padded(values: Iterable[float], *, zero: bool = False) -> tuple[float, float]:
     """Return a range with some room around values, from zero on if asked for."""
-    found = np.array([value for value in values if math.isfinite(value)])
-    if len(found) == 0:
+    finite = np.array([value for value in values if math.isfinite(value)])
+    if len(finite) == 0:
         return 0.0, 1.0
-    low, high = float(found.min()), float(found.max())
+    low, high = float(finite.min()), float(finite.max())
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0

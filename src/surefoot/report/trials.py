@@ -192,10 +192,10 @@ def _tried(
                 return MethodTrial(method.name, label, np.empty((0, 1)), np.empty(0), (), reason), fits
         fits.append(fitted)
         answers.append((decisions[0], [cost.evaluate(z, test.y) for z in decisions]))
-    found = [np.concatenate(costs) for costs in zip(*(costs for _, costs in answers), strict=True)]
+    joined = [np.concatenate(costs) for costs in zip(*(costs for _, costs in answers), strict=True)]
     decided = np.concatenate([decisions for decisions, _ in answers])
-    moved = tuple(float(costs.mean()) for costs in found[1:])
-    return MethodTrial(method.name, label, decided, found[0], moved), fits
+    moved = tuple(float(costs.mean()) for costs in joined[1:])
+    return MethodTrial(method.name, label, decided, joined[0], moved), fits
 
 
 def _decide(fitted: Any, X: Any) -> FloatArray:

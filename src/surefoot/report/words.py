@@ -81,9 +81,9 @@ def decides_what(facts: Facts) -> str:
     )
 
 
-def costs_what(facts: Facts, found: Judgement | None) -> str:
+def costs_what(facts: Facts, judged: Judgement | None) -> str:
     """Return what decisions cost, on rows that the policy had not seen."""
-    if found is None:
+    if judged is None:
         return (
             f"On all rows its decisions cost {amount(facts.own_cost)} a {facts.each}. How much they "
             f"would cost on rows that it had not seen could not be measured: {facts.trials.ours.reason}"
@@ -91,29 +91,29 @@ def costs_what(facts: Facts, found: Judgement | None) -> str:
     who = "it" if facts.seen is False else "such a policy"
     told = (
         f"On {len(set(facts.trials.judged.tolist())):,} {facts.each}s not seen before {who} cost "
-        f"{amount(found.ours.cost.value)} a {facts.each} ({span(found.ours.cost)})"
+        f"{amount(judged.ours.cost.value)} a {facts.each} ({span(judged.ours.cost)})"
     )
-    if found.saving is not None:
-        word = "less" if found.saving.value >= 0 else "more"
-        told += f", {percent(abs(found.saving.value))} {word} than the best constant order of the past"
-        if not math.isnan(found.saving.low):
-            ends = f"{percent(found.saving.low)} to {percent(found.saving.high)}"
+    if judged.saving is not None:
+        word = "less" if judged.saving.value >= 0 else "more"
+        told += f", {percent(abs(judged.saving.value))} {word} than the best constant order of the past"
+        if not math.isnan(judged.saving.low):
+            ends = f"{percent(judged.saving.low)} to {percent(judged.saving.high)}"
             told += f" (95 % interval of the saving {ends})"
-    if found.enough is not None and found.planned is not None:
+    if judged.enough is not None and judged.planned is not None:
         told += (
-            f"; it was enough on {100 * found.enough:.0f} of 100 {facts.each}s, planned were "
-            f"{100 * found.planned:.0f}"
+            f"; it was enough on {100 * judged.enough:.0f} of 100 {facts.each}s, planned were "
+            f"{100 * judged.planned:.0f}"
         )
     return f"{told}."
 
 
-def beside_others(found: Judgement) -> str:
+def beside_others(judged: Judgement) -> str:
     """Return whether something else was cheaper."""
-    best = found.cheapest
+    best = judged.cheapest
     if not best.verdict:
-        beaten = sum(row.verdict == MORE for row in found.methods) or "none"
+        beaten = sum(row.verdict == MORE for row in judged.methods) or "none"
         return (
-            f"Nothing tried was cheaper: of {len(found.methods) - 1} other ways to decide, {beaten} "
+            f"Nothing tried was cheaper: of {len(judged.methods) - 1} other ways to decide, {beaten} "
             "cost more beyond chance."
         )
     gap = f"{-best.difference.value:.3g}"
@@ -122,12 +122,12 @@ def beside_others(found: Judgement) -> str:
     return f"The {best.label} was cheaper by {gap}, which may be chance ({span(best.difference)})."
 
 
-def above_bound(facts: Facts, found: Judgement | None) -> str | None:
+def above_bound(facts: Facts, judged: Judgement | None) -> str | None:
     """Return that a cost lies above what was stated, and why that can be; None if none does."""
     bound = facts.promise.bound
     if bound is None:
         return None
-    cost = facts.own_cost if facts.seen is False else None if found is None else found.ours.cost.value
+    cost = facts.own_cost if facts.seen is False else None if judged is None else judged.ours.cost.value
     if cost is None or cost <= bound:
         return None
     # Each policy of the trials saw a part of the rows only; the bound is that of one that saw them all.

@@ -147,11 +147,11 @@ def _free_gain(cp: Any, form: WassersteinForm, theta: Any, gamma: Any, constrain
     if form.order == 1:
         if len(movable):
             constraints.append(form.pieces.steepest * cp.norm(theta[movable], 2) <= gamma)
-        constraints.append(gamma >= form.pieces.steepest * form.pull)
+        constraints.append(gamma >= form.pieces.steepest * form.inverse_kappa)
         return 0.0
     parts = [theta[movable]] if len(movable) else []
-    if form.pull > 0:
-        parts.append(np.array([math.sqrt(form.pull)]))
+    if form.inverse_kappa > 0:
+        parts.append(np.array([math.sqrt(form.inverse_kappa)]))
     if not parts:
         return 0.0
     gain = cp.Variable()
@@ -167,37 +167,37 @@ def _boxed_gain(
     n = len(form.outcomes)
     movable = np.flatnonzero(form.movable)
     X = form.contexts[:, movable]
-    room, pulls = _bound_multipliers(
+    room, gradients = _bound_multipliers(
         cp, form.upper[movable] - X, X - form.lower[movable], slope * theta[movable]
     )
     shared = 0.0
-    if form.pull > 0:
+    if form.inverse_kappa > 0:
         above, below = form.outcome_upper - form.outcomes, form.outcomes - form.outcome_lower
-        outcome_room, outcome_pulls = _bound_multipliers(
+        outcome_room, outcome_gradients = _bound_multipliers(
             cp, above[:, None], below[:, None], np.array([-slope])
         )
         shared = outcome_room
         if form.order == 1:
-            constraints.append(cp.abs(outcome_pulls) <= gamma * form.outcome_cost)
+            constraints.append(cp.abs(outcome_gradients) <= gamma * form.outcome_cost)
         else:
-            scaled = outcome_pulls * math.sqrt(form.pull)
-            pulls = cp.hstack([pulls, scaled])
+            scaled = outcome_gradients * math.sqrt(form.inverse_kappa)
+            gradients = cp.hstack([gradients, scaled])
     if form.order == 1:
-        constraints.append(cp.norm(pulls, 2, axis=1) <= gamma)
+        constraints.append(cp.norm(gradients, 2, axis=1) <= gamma)
         return room + shared
     gains = cp.Variable(n)
     for i in range(n):
-        constraints.append(cp.SOC(gains[i] + gamma, cp.hstack([pulls[i], gains[i] - gamma])))
+        constraints.append(cp.SOC(gains[i] + gamma, cp.hstack([gradients[i], gains[i] - gamma])))
     return room + shared + form.radius * gains
 
 
-def _bound_multipliers(cp: Any, above: FloatArray, below: FloatArray, pull: Any) -> tuple[Any, Any]:
-    """Return (mu'above + nu'below for each row, pull - mu + nu), with no multiplier for no bound."""
+def _bound_multipliers(cp: Any, above: FloatArray, below: FloatArray, gradient: Any) -> tuple[Any, Any]:
+    """Return (mu'above + nu'below for each row, gradient - mu + nu); no bound has no multiplier."""
     n, s = above.shape
     mu, nu = cp.Variable((n, s), nonneg=True), cp.Variable((n, s), nonneg=True)
     mu_on, nu_on = np.isfinite(above).astype(float), np.isfinite(below).astype(float)
     above, below = np.where(mu_on > 0, above, 0.0), np.where(nu_on > 0, below, 0.0)
     mu, nu = cp.multiply(mu_on, mu), cp.multiply(nu_on, nu)
     room = cp.sum(cp.multiply(above, mu) + cp.multiply(below, nu), axis=1)
-    rows = np.ones((n, 1)) @ cp.reshape(pull, (1, s), order="C")
+    rows = np.ones((n, 1)) @ cp.reshape(gradient, (1, s), order="C")
     return room, rows - mu + nu

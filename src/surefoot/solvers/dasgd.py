@@ -190,8 +190,8 @@ class Rehearsal(DASGD):
         if not steps_together(problems[0], self.options):
             return super().solve_paths(problems, radii, seed)
         cells = [problem.at_radius(radius) for problem in problems for radius in radii]
-        found = [one.parameters for one in self.solve_together(cells, [seed] * len(cells))]
-        return [found[k : k + len(radii)] for k in range(0, len(found), len(radii))]
+        policies = [one.parameters for one in self.solve_together(cells, [seed] * len(cells))]
+        return [policies[k : k + len(radii)] for k in range(0, len(policies), len(radii))]
 
     @property
     def options(self) -> Options:

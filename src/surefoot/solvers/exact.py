@@ -146,36 +146,36 @@ class DeterministicRun:
         mean = float(form.weights @ slopes)
         constant = math.sqrt(max(pieces.up * pieces.down + (pieces.up - pieces.down) * mean,
                                  min(pieces.up, pieces.down) ** 2))  # fmt: skip
-        priced = theta[: self.at.n_priced]
-        norm = math.sqrt(float(priced @ priced) + form.pull)
+        penalised = theta[: self.at.n_penalised]
+        norm = math.sqrt(float(penalised @ penalised) + form.inverse_kappa)
         return constant, (pieces.down - pieces.up) * form.radius * norm / (2.0 * constant)
 
-    def _shrink(self, theta: FloatArray, primal: FloatArray, price: float) -> FloatArray:
-        """Proximal map of price N(theta) over the priced coordinates, in the metric of the steps.
+    def _shrink(self, theta: FloatArray, primal: FloatArray, weight: float) -> FloatArray:
+        """Proximal map of weight N(theta) over the penalised coordinates, in the metric of the steps.
 
-        Each coordinate shrinks by 1 + step price / N, and N is the fixed point of the norm that
-        results. For order 1 no price is due while the norm is below 1/kappa.
+        Each coordinate shrinks by 1 + step weight / N, and N is the fixed point of the norm that
+        results. For order 1 no penalty is due while the norm is below 1/kappa.
         """
-        count, pull = self.at.n_priced, self.form.pull
+        count, inverse_kappa = self.at.n_penalised, self.form.inverse_kappa
         v, steps = theta[:count], primal[:count]
-        if count == 0 or price == 0.0:
+        if count == 0 or weight == 0.0:
             return theta
-        floor = pull if self.form.order == 2 else 0.0
-        norm = _norm_after_shrinking(v, steps * price, floor)
+        floor = inverse_kappa if self.form.order == 2 else 0.0
+        norm = _norm_after_shrinking(v, steps * weight, floor)
         out = theta.copy()
-        if self.form.order == 1 and pull > 0.0 and norm < pull:
+        if self.form.order == 1 and inverse_kappa > 0.0 and norm < inverse_kappa:
             norm = math.sqrt(float(v @ v))
-            if norm <= pull:
+            if norm <= inverse_kappa:
                 return theta
-            # On the sphere ||theta|| = 1/kappa: any smaller price that keeps theta there will do.
-            low, high = 0.0, price
+            # On the sphere ||theta|| = 1/kappa: any smaller weight that keeps theta there will do.
+            low, high = 0.0, weight
             for _ in range(60):
                 middle = 0.5 * (low + high)
-                on = float(np.linalg.norm(v / (1.0 + steps * middle / pull)))
-                low, high = (middle, high) if on > pull else (low, middle)
-            out[:count] = v / (1.0 + steps * high / pull)
+                on = float(np.linalg.norm(v / (1.0 + steps * middle / inverse_kappa)))
+                low, high = (middle, high) if on > inverse_kappa else (low, middle)
+            out[:count] = v / (1.0 + steps * high / inverse_kappa)
             return out
-        out[:count] = v / (1.0 + steps * price / norm) if norm > 0.0 else 0.0
+        out[:count] = v / (1.0 + steps * weight / norm) if norm > 0.0 else 0.0
         return out
 
     def _residual(self, theta: FloatArray, slopes: FloatArray) -> float:
@@ -192,19 +192,19 @@ class DeterministicRun:
             self.balance *= math.sqrt(min(max(primal / dual / self.balance, 0.1), 10.0))
 
 
-def _norm_after_shrinking(values: FloatArray, pulls: FloatArray, floor: float) -> float:
-    """Solve floor / N^2 + sum values^2 / (N + pulls)^2 = 1 for N, or return 0 if N would be below.
+def _norm_after_shrinking(values: FloatArray, shrinkage: FloatArray, floor: float) -> float:
+    """Solve floor / N^2 + sum values^2 / (N + shrinkage)^2 = 1 for N, or return 0 if N would be below.
 
     The left side is convex and decreasing, so Newton's method climbs to the root from the left.
     """
     norm = math.sqrt(floor)
     for _ in range(100):
-        shares = (values / (norm + pulls)) ** 2
+        shares = (values / (norm + shrinkage)) ** 2
         held = floor / norm / norm if floor > 0 else 0.0  # a square would overflow first
         left = float(shares.sum()) + held
         if left <= 1.0 + 1e-14:
             break
-        slope = -2.0 * float((shares / (norm + pulls)).sum())
+        slope = -2.0 * float((shares / (norm + shrinkage)).sum())
         if floor > 0:
             slope -= 2.0 * held / norm
         norm -= (left - 1.0) / slope

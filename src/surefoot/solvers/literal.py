@@ -59,11 +59,11 @@ class LiteralDASGD(AffineSolver):
         """Run all steps; the certificate says how good the outcome is."""
         check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
-        found = [self._product(form, seed, j) for j, form in enumerate(affine_forms(problem))]
-        negative = max(share for _, share in found)
+        answers = [self._product(form, seed, j) for j, form in enumerate(affine_forms(problem))]
+        negative = max(share for _, share in answers)
         return assemble(
             self,
-            [answer for answer, _ in found],
+            [answer for answer, _ in answers],
             gap_tol=DEFAULT_GAP,
             advice="the printed algorithm has no stopping rule; its multiplier was negative in "
             f"{100 * negative:.0f} % of the steps. DASGD() solves the same problem.",

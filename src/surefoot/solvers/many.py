@@ -146,13 +146,13 @@ def _solve_alone(
         threadpool_limits(1 if len(groups) > 1 else None, user_api="blas"),
         ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool,
     ):
-        found = pool.map(
+        by_group = pool.map(
             lambda members: solvers[members[0]].solve_together(
                 [problems[k] for k in members], [seeds[k] for k in members]
             ),
             groups.values(),
         )
-        for members, solutions in zip(groups.values(), found, strict=True):
+        for members, solutions in zip(groups.values(), by_group, strict=True):
             answers |= dict(zip(members, solutions, strict=True))
     return answers
 

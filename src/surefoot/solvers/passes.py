@@ -36,11 +36,11 @@ def finish_by_passes(
     try:
         while run.taken < MOST_PASSES:
             run.take_pass(policies if run.taken == 0 else ())
-            found, seconds = run.certificate(), time.perf_counter() - began
-            history.append(Progress(steps + run.taken, found.upper, found.lower, found.gap, seconds))
+            proof, seconds = run.certificate(), time.perf_counter() - began
+            history.append(Progress(steps + run.taken, proof.upper, proof.lower, proof.gap, seconds))
             if callback is not None:
                 callback(history[-1])
-            if interrupted or found.gap <= TARGET_SHARE * gap_tol:
+            if interrupted or proof.gap <= TARGET_SHARE * gap_tol:
                 break
     except KeyboardInterrupt:
         if run.taken == 0:  # nothing is known of all rows yet

@@ -46,7 +46,7 @@ class PrimalDual(AffineSolver):
 
     Each row keeps a dual variable, the slope of the cost at which it was last seen; a step draws a
     row, moves its slope, and steps the policy along the mean of all slopes. No sample is moved: for
-    a linear policy and a free support, the ambiguity ball is a price on the norm of the parameters.
+    a linear policy and a free support, the ambiguity ball is a penalty on the norm of the parameters.
     The gap falls geometrically, where that of ``DASGD`` falls like 1/sqrt(steps).
 
     Where it may stay at zero (few rows, lopsided costs and no intercept), cutting planes go on after
@@ -142,7 +142,7 @@ class PrimalDual(AffineSolver):
     ) -> list[ProductAnswer]:
         """Solve one product at several radii, in units of its ball."""
         assert isinstance(form, WassersteinForm)  # or it was refused
-        run = PrimalDualRun.start(form, priced=max(radii) > 0.0)
+        run = PrimalDualRun.start(form, penalised=max(radii) > 0.0)
         answers = []
         for radius in radii:
             run.move_to(form.at_radius(float(radius)))

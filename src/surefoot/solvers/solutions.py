@@ -144,10 +144,10 @@ class Solutions(Sequence[Solution]):
         shapes = sorted({part.shape[1:] for _, part in parts})
         if len(shapes) > 1:
             raise _differ(shapes)
-        found = np.zeros((len(self), *(shapes[0] if shapes else ())))
+        numbers = np.zeros((len(self), *(shapes[0] if shapes else ())))
         for places, part in parts:
-            found[places] = part
-        return found
+            numbers[places] = part
+        return numbers
 
     @property
     def upper(self) -> FloatArray:
@@ -178,8 +178,8 @@ class Solutions(Sequence[Solution]):
     @property
     def converged(self) -> BoolArray:
         """Whether each certified gap is within the solver's tolerance."""
-        found = self._numbers(lambda _, rows: np.ones(len(rows)), lambda one: one.converged is True)
-        return found > 0.0
+        flags = self._numbers(lambda _, rows: np.ones(len(rows)), lambda one: one.converged is True)
+        return flags > 0.0
 
     @property
     def theta(self) -> FloatArray:

@@ -126,25 +126,25 @@ class Plan:
     @property
     def names(self) -> tuple[str, ...]:
         """One name per prepared column."""
-        found = [part.name for part in self.numbers]
-        found += [f"{part.name}={MISSING}" for part in self.numbers if part.gaps]
-        found += [f"{part.name}={level}" for part in self.categories for level in part.shown]
-        return tuple(found)
+        names = [part.name for part in self.numbers]
+        names += [f"{part.name}={MISSING}" for part in self.numbers if part.gaps]
+        names += [f"{part.name}={level}" for part in self.categories for level in part.shown]
+        return tuple(names)
 
     @property
     def sources(self) -> IntArray:
         """For each prepared column, the position of the column of X that it came from."""
-        found = [part.column for part in self.numbers]
-        found += [part.column for part in self.numbers if part.gaps]
-        found += [part.column for part in self.categories for _ in part.shown]
-        return np.array(found, dtype=np.int64)
+        sources = [part.column for part in self.numbers]
+        sources += [part.column for part in self.numbers if part.gaps]
+        sources += [part.column for part in self.categories for _ in part.shown]
+        return np.array(sources, dtype=np.int64)
 
     @property
     def units(self) -> FloatArray:
         """For each prepared column, what its numbers were divided by; one for 0/1 columns."""
-        found = np.ones(len(self.names))
-        found[: len(self.numbers)] = [part.scale for part in self.numbers]
-        return found
+        units = np.ones(len(self.names))
+        units[: len(self.numbers)] = [part.scale for part in self.numbers]
+        return units
 
     @property
     def flags(self) -> tuple[int, ...]:
@@ -364,8 +364,8 @@ def _unknown_sentence(part: CategoryPart, unknown: list[str]) -> list[str]:
 def warn_of_oddities(plan: Plan, rows: int) -> None:
     """Warn of columns that tell nothing, and of those that name each row."""
     sentences = []
-    found = identifiers(plan, rows)
-    hardly = [repr(part.name) for part in plan.constant if part.name not in found]
+    naming = identifiers(plan, rows)
+    hardly = [repr(part.name) for part in plan.constant if part.name not in naming]
     if hardly:
         sentences.append(f"Columns that hardly varied are left out: {', '.join(hardly)}.")
     rounded = _rounded_away(plan)
@@ -375,9 +375,9 @@ def warn_of_oddities(plan: Plan, rows: int) -> None:
             f"({', '.join(map(repr, rounded))}): if that is more than rounding, subtract a number of "
             "their size first."
         )
-    if found:
+    if naming:
         sentences.append(
-            f"Categories with a level for most rows ({', '.join(map(repr, found))}) name rows rather "
+            f"Categories with a level for most rows ({', '.join(map(repr, naming))}) name rows rather "
             "than describe them: leave them out, or make them coarser."
         )
     if plan.constant and not plan.names:

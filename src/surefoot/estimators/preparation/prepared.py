@@ -352,15 +352,15 @@ class PreparedPolicy(Reporting, DecidesByRowCosts):
     ) -> Augmentation:
         """Return what the adversary does, column by prepared column and by their names."""
         model = self._robust("augmentation")
-        found = model.augmentation(None if X is None else self.prepare(X), y, radius=radius)
-        return found if not self.plan_.names else replace(found, columns=self._kept_names(found, model))
+        moves = model.augmentation(None if X is None else self.prepare(X), y, radius=radius)
+        return moves if not self.plan_.names else replace(moves, columns=self._kept_names(moves, model))
 
-    def _kept_names(self, found: Augmentation, model: RobustEstimator) -> tuple[str, ...]:
+    def _kept_names(self, moves: Augmentation, model: RobustEstimator) -> tuple[str, ...]:
         """Return the prepared columns that the model's policy looks at, maybe not all."""
         features = model.problem_.policy.features
         kept = features.columns if isinstance(features, Select) else range(len(self.plan_.names))
         names = tuple(self.plan_.names[j] for j in kept)
-        return names if len(names) == len(found.columns) else found.columns
+        return names if len(names) == len(moves.columns) else moves.columns
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from new pairs in order; the preparation stays as the first call learned it."""

@@ -173,9 +173,9 @@ def _unmasked(values: Any) -> Any:
     if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
         return values
     numeric = values.dtype.kind in "iuf"
-    found = values.data.astype(np.float64 if numeric else object)
-    found[np.ma.getmaskarray(values)] = np.nan if numeric else None
-    return found
+    unmasked = values.data.astype(np.float64 if numeric else object)
+    unmasked[np.ma.getmaskarray(values)] = np.nan if numeric else None
+    return unmasked
 
 
 def _column(name: str, values: Any, *, declared: bool) -> Column:
