@@ -12,7 +12,7 @@ from surefoot.ambiguity.worst_case import (
     ABOVE,
     CROSSING_SHARE,
     Around,
-    Part,
+    MovedMass,
     Tangent,
     gathered,
     open_columns,
@@ -157,11 +157,11 @@ def _paid(
     return form.costs(contexts, outcomes, policy)
 
 
-def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[Part]:
+def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[MovedMass]:
     """Return shares of the mass that together spend the budget and attain the worst case."""
     stays = stay(form, policy)
     if form.radius == 0.0 or not form.line_norms(policy[0]).any():
-        return [Part(form.weights, stays)]
+        return [MovedMass(form.weights, stays)]
     if form.order == 1 and not form.boxed:
         return _far_parts(form, policy, stays, value)
     bracket = search(form, policy)
@@ -171,7 +171,7 @@ def _parts(form: JointRows, policy: JointPolicy, value: float) -> list[Part]:
         return _far_parts(form, policy, above, value)
     over = spent[0] - form.budget
     share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
-    return [Part((1.0 - share) * form.weights, below), Part(share * form.weights, above)]
+    return [MovedMass((1.0 - share) * form.weights, below), MovedMass(share * form.weights, above)]
 
 
 def stay(form: JointRows, policy: JointPolicy) -> JointMoves:
@@ -183,7 +183,9 @@ def stay(form: JointRows, policy: JointPolicy) -> JointMoves:
     )  # fmt: skip
 
 
-def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: float) -> list[Part]:
+def _far_parts(
+    form: JointRows, policy: JointPolicy, moves: JointMoves, value: float
+) -> list[MovedMass]:
     """Order 1, an open side: what is left of the budget goes far; see ``worst_case``."""
     way = max(open_ways(form, policy[0]), key=lambda one: one.gain)
     at = form.contexts + moves.contexts, form.outcomes + moves.outcomes
@@ -205,4 +207,4 @@ def _far_parts(form: JointRows, policy: JointPolicy, moves: JointMoves, value: f
     if form.inverse_kappas.any():
         distance = distance + np.sqrt(((outcomes / form.inverse_kappas) ** 2).sum(axis=1))
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
-    return [Part(form.weights - weights, moves), Part(weights, far)]
+    return [MovedMass(form.weights - weights, moves), MovedMass(weights, far)]

@@ -251,22 +251,17 @@ def _best(gain: Callable[[float], float], most: float, sections: int) -> float:
 def _boxed_bound(form: TransportForm, slopes: FloatArray, lines: Lines) -> float:
     """Box support: build the plan of moves column by column and keep the share it can pay for."""
     mean, paid = float(form.weights @ slopes), -float((form.weights * slopes) @ form.outcomes)
+    moving = form.inverse_kappa > 0.0
 
     def gain(share: float) -> float:
         left = form.budget - _plan_cost(form, share * slopes, lines)
         if left < 0.0:  # reweighting can find a dearer plan for a smaller share
             return -math.inf
         earned = lines.means(form, slopes, mean, share)[0] + share * paid
-        return (
-            earned
-            if form.inverse_kappa == 0.0
-            else earned + _outcome_gain(form, share * slopes, left, lines)
-        )
+        return earned + _outcome_gain(form, share * slopes, left, lines) if moving else earned
 
     most = _largest_share(lambda share: _plan_cost(form, share * slopes, lines) <= form.budget)
-    return (
-        gain(most) if form.inverse_kappa == 0.0 and _straight(form) else _best(gain, most, FEW_SECTIONS)
-    )
+    return _best(gain, most, FEW_SECTIONS) if moving or not _straight(form) else gain(most)
 
 
 def _atoms(form: TransportForm, slopes: FloatArray, lines: Lines) -> list[tuple[float, FloatArray]]:
@@ -364,13 +359,9 @@ def _plan_cost(form: TransportForm, slopes: FloatArray, lines: Lines) -> float:
 
 
 def _solve_columns(
-    pace: FloatArray,
-    w: FloatArray,
-    mass: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
+    pace: FloatArray, w: FloatArray, mass: FloatArray, low: FloatArray, high: FloatArray,
     target: FloatArray,
-) -> FloatArray | None:
+) -> FloatArray | None:  # fmt: skip
     """Find d with sum of mass w clip(pace d, low, high) = target, column by column.
 
     Pace and w have one sign, so the left side grows with d: every atom moves until the box stops it

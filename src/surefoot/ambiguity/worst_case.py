@@ -170,7 +170,7 @@ def _holding_multiplier(form: TransportForm, theta: FloatArray) -> float:
     return most
 
 
-class Part(NamedTuple):
+class MovedMass(NamedTuple):
     """A share of every row's mass and where it goes: the moves of one product, or of several."""
 
     weights: FloatArray
@@ -181,7 +181,7 @@ def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adver
     """Return the adversarial distribution of a policy, as atoms that respect the budget."""
     value, gamma = worst_value(form, theta, intercept)
     if form.radius == 0.0 or form.dual_norm(theta) == 0.0:
-        parts = [Part(form.weights, stay(form, theta, intercept))]
+        parts = [MovedMass(form.weights, stay(form, theta, intercept))]
     elif form.order == 1 and not form.boxed:
         parts = _far_parts(form, theta, intercept, stay(form, theta, intercept), value)
     else:
@@ -195,7 +195,7 @@ def adversary(form: TransportForm, theta: FloatArray, intercept: float) -> Adver
 
 def gathered(
     form: Any,
-    parts: list[Part],
+    parts: list[MovedMass],
     worst: tuple[float, float],
     cost: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Adversary:
@@ -233,7 +233,9 @@ def gathered(
     )
 
 
-def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value: float) -> list[Part]:
+def _mixed_parts(
+    form: TransportForm, theta: FloatArray, intercept: float, value: float
+) -> list[MovedMass]:
     """Mix the answers just below and just above the multiplier so that the budget is just spent."""
     low, high, *_ = _search_multiplier(form, theta, intercept)
     below, above = (best_moves(form, theta, intercept, gamma) for gamma in (low, high))
@@ -242,13 +244,13 @@ def _mixed_parts(form: TransportForm, theta: FloatArray, intercept: float, value
         return _far_parts(form, theta, intercept, above, value)
     over = spent[0] - form.budget
     share = 0.0 if over <= 0 else min(1.0, over / max(spent[0] - spent[1], over))
-    mixed = [Part((1.0 - share) * form.weights, below), Part(share * form.weights, above)]
+    mixed = [MovedMass((1.0 - share) * form.weights, below), MovedMass(share * form.weights, above)]
     return [part for part in mixed if part.weights.any()]
 
 
 def _far_parts(
     form: TransportForm, theta: FloatArray, intercept: float, moves: Moves, value: float
-) -> list[Part]:
+) -> list[MovedMass]:
     """Order 1, an open side: spend what the given moves leave of the budget on moves that go far.
 
     On the line that gains most by the way, a row climbs at the full slope however far it goes, so
@@ -274,7 +276,7 @@ def _far_parts(
     if form.inverse_kappa > 0.0:
         distance = distance + form.outcome_cost * np.abs(outcomes)
     far = moves._replace(contexts=contexts, outcomes=outcomes, distance=distance)
-    return [Part(form.weights - weights, moves), Part(weights, far)]
+    return [MovedMass(form.weights - weights, moves), MovedMass(weights, far)]
 
 
 def value_and_multipliers(

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
-from surefoot.cli.parsing import amount
+from surefoot.cli.parsing import amount, option
 from surefoot.exceptions import InvalidInputError
 
 _MONEY = "What a unit costs: --backorder and --holding, or --price and --cost"
@@ -16,12 +14,12 @@ DOUBTFUL_RATIO = 100.0
 
 
 def _option(metavar: str, help: str) -> Any:
-    return typer.Option(parser=amount, metavar=metavar, help=help, rich_help_panel=_MONEY)
+    return option(metavar, help, parser=amount, rich_help_panel=_MONEY)
 
 
 def cost_column(help: str) -> Any:
     """Return the option that names a column with a cost of each row."""
-    return typer.Option(metavar="COLUMN", help=help, rich_help_panel=_MONEY)
+    return option("COLUMN", help, rich_help_panel=_MONEY)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from surefoot.ambiguity import WassersteinBall
 from surefoot.cli.economics import Economics
 from surefoot.cli.following import Answers, Checkpoint, Follower, quiet_broken_pipe
 from surefoot.cli.model_table import load_model, needed_columns
-from surefoot.cli.options import Learning, Stream
+from surefoot.cli.options import Learning, LineOptions
 from surefoot.cli.prepared_lines import GapsNamed, PreparedLines
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy
@@ -43,7 +43,7 @@ def said_once() -> Iterator[None]:
 
 
 @said_once()
-def run(stream: Stream, fields: Fields, learning: Learning, economics: Economics) -> None:
+def run(stream: LineOptions, fields: Fields, learning: Learning, economics: Economics) -> None:
     """Follow the stream to its end or to a signal, and say on standard error what was done."""
     name = stream.format or ("csv" if Path(stream.input).suffix == ".csv" else "jsonl")
     drift = _drift(learning)
@@ -127,7 +127,7 @@ def _from_model(
     return Session(policy, prepared), prepared.fields(fields)
 
 
-def _checkpoint(stream: Stream, fields: Fields, form: str) -> Checkpoint | None:
+def _checkpoint(stream: LineOptions, fields: Fields, form: str) -> Checkpoint | None:
     check_integer("--every", stream.every, at_least=1)
     if stream.checkpoint is None:
         return None
@@ -144,7 +144,7 @@ def _checkpoint(stream: Stream, fields: Fields, form: str) -> Checkpoint | None:
     return Checkpoint(stream.checkpoint, stream.every, told)
 
 
-def _lines(stream: Stream, stack: contextlib.ExitStack) -> Lines:
+def _lines(stream: LineOptions, stack: contextlib.ExitStack) -> Lines:
     if stream.input == "-":
         return PipeLines(sys.stdin.buffer)  # read until it is closed, with --follow or without
     path = Path(stream.input)

@@ -11,19 +11,18 @@ from typing import Annotated, Any
 
 import typer
 
-from surefoot.cli.parsing import amount
+from surefoot.cli.parsing import amount, option
 
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, Excel or Parquet; - is standard input.")
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="What surefoot fit wrote.")]
 By = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="One policy for each value of a column; may be repeated."),
+    list[str] | None, option("COLUMN", "One policy for each value of a column; may be repeated.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="A whole number; results repeat with it.")]
-_IGNORE = typer.Option("--ignore", "--drop", metavar="COLUMN", help="Columns to leave out.")
+Seed = Annotated[int, option("N", "A whole number; results repeat with it.")]
+_IGNORE = option("COLUMN", "Columns to leave out.", "--ignore", "--drop")
 Ignore = Annotated[list[str] | None, _IGNORE]
 
 
@@ -34,14 +33,12 @@ class Roles:
     ``by`` are columns that name a series; one policy is fitted for each. Empty is one for all rows.
     """
 
-    outcome: Annotated[str, typer.Option(metavar="COLUMN", help="What was demanded.")]
+    outcome: Annotated[str, option("COLUMN", "What was demanded.")]
     time: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The day, or a number; rows are put in its order."),
+        str | None, option("COLUMN", "The day, or a number; rows are put in its order.")
     ] = None
     categories: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Columns of numbers that are names, such as a store's."),
+        list[str], option("COLUMN", "Columns of numbers that are names, such as a store's.")
     ] = field(default_factory=list)
     ignore: Annotated[list[str], _IGNORE] = field(default_factory=list)
     by: Sequence[str] = ()
@@ -76,59 +73,42 @@ class FileOptions:
 class Judging:
     """How ``compare`` splits rows: into folds, or into windows in order of time; all rows or some."""
 
-    folds: Annotated[int | None, typer.Option(metavar="N", help="Parts for cross-validation (5).")] = (
-        None
-    )
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="How often to shuffle anew (3).")] = (
-        None
-    )
-    window: Annotated[
-        int | None, typer.Option(metavar="ROWS", help="Learn from so many rows, in order.")
-    ] = None
-    test: Annotated[
-        int | None, typer.Option(metavar="ROWS", help="Judge on the next so many rows.")
-    ] = None
-    step: Annotated[
-        int | None, typer.Option(metavar="ROWS", help="Then move on by so many (--test).")
-    ] = None
+    folds: Annotated[int | None, option("N", "Parts for cross-validation (5).")] = None
+    repeats: Annotated[int | None, option("N", "How often to shuffle anew (3).")] = None
+    window: Annotated[int | None, option("ROWS", "Learn from so many rows, in order.")] = None
+    test: Annotated[int | None, option("ROWS", "Judge on the next so many rows.")] = None
+    step: Annotated[int | None, option("ROWS", "Then move on by so many (--test).")] = None
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Sample no rows (else 5,000 a split).")
     ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class LineOptions:
     """What ``learn`` reads and writes."""
 
     input: Annotated[str, typer.Argument(metavar="FILE", help="Lines; - is standard input.")] = "-"
-    format: Annotated[
-        str | None, typer.Option(metavar="csv|jsonl", help="csv for FILE.csv, else jsonl.")
-    ] = None
+    format: Annotated[str | None, option("csv|jsonl", "csv for FILE.csv, else jsonl.")] = None
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep reading as the file grows, as tail -f does.")
     ] = False
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write decisions here.")
-    ] = None
+    out: Annotated[Path | None, option("FILE", "Write decisions here.", "--out", "-o")] = None
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write state and position here; go on from it.")
+        Path | None, option("FILE", "Write state and position here; go on from it.")
     ] = None
-    every: Annotated[int, typer.Option(metavar="N", help="Lines between checkpoints.")] = 100
-    on_error: Annotated[
-        str, typer.Option(metavar="stop|skip", help="A bad line ends the work, or is passed over.")
-    ] = "stop"
+    every: Annotated[int, option("N", "Lines between checkpoints.")] = 100
+    on_error: Annotated[str, option("stop|skip", "A bad line ends the work, or is passed over.")] = (
+        "stop"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
     """What ``learn`` learns: the question, and what to do about drift."""
 
-    model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on from a saved model, cost and radius.")
-    ] = None
+    model: Annotated[Path | None, option("FILE", "Go on from a saved model, cost and radius.")] = None
     radius: Annotated[
-        float | None,
-        typer.Option(parser=amount, metavar="R", help="In running standard deviations (0.1)."),
+        float | None, option("R", "In running standard deviations (0.1).", parser=amount)
     ] = None
     decay: Annotated[
         bool, typer.Option("--decay", help="Let the radius fall as 1/sqrt(lines learned).")
@@ -136,6 +116,4 @@ class Learning:
     restart: Annotated[bool, typer.Option("--restart", help="Start afresh when costs have risen.")] = (
         False
     )
-    window: Annotated[
-        int | None, typer.Option(metavar="N", help="Look back over about N lines only.")
-    ] = None
+    window: Annotated[int | None, option("N", "Look back over about N lines only.")] = None

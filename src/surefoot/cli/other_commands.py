@@ -8,25 +8,23 @@ import typer
 
 from surefoot.cli.app import app, load_command, make_screen
 from surefoot.cli.economics import Economics
-from surefoot.cli.options import AsJson, Ignore, Learning, Stream
-from surefoot.cli.parsing import Command, grouped
+from surefoot.cli.options import AsJson, Ignore, Learning, LineOptions
+from surefoot.cli.parsing import Command, grouped, option
 
 
 @app.command(cls=Command)
 @grouped
 def learn(
     *,
-    outcome: Annotated[str, typer.Option(metavar="NAME", help="Name of the outcome.")],
+    outcome: Annotated[str, option("NAME", "Name of the outcome.")],
     learning: Learning,
     economics: Economics,
     decision_id: Annotated[
-        str | None, typer.Option("--id", metavar="NAME", help="Name of what identifies a decision.")
+        str | None, option("NAME", "Name of what identifies a decision.", "--id")
     ] = None,
     ignore: Ignore = None,
-    text: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Names of contexts that are categories.")
-    ] = None,
-    stream: Stream,
+    text: Annotated[list[str] | None, option("NAME", "Names of contexts that are categories.")] = None,
+    stream: LineOptions,
 ) -> None:
     """Learn from a stream of lines while deciding on it.
 
@@ -46,13 +44,13 @@ def learn(
 
 @app.command(cls=Command)
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="PICTURE", help="Where the picture goes.")
-    ] = Path("demo.png"),
-    report: Annotated[
-        Path, typer.Option(metavar="PAGE", help="Where the report on one ingredient goes.")
-    ] = Path("demo.html"),
-    days: Annotated[int, typer.Option(metavar="N", help="Days to learn from in the table.")] = 60,
+    out: Annotated[Path, option("PICTURE", "Where the picture goes.", "--out", "-o")] = Path(
+        "demo.png"
+    ),
+    report: Annotated[Path, option("PAGE", "Where the report on one ingredient goes.")] = Path(
+        "demo.html"
+    ),
+    days: Annotated[int, option("N", "Days to learn from in the table.")] = 60,
 ) -> None:
     """Order for a restaurant: a table, a picture and a report, from data that come along."""
     load_command("demo").run_demo(out, report, days=days)
@@ -63,16 +61,10 @@ def datasets(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Which one; without it, a list.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write CSV here.")
-    ] = None,
-    product: Annotated[str, typer.Option(metavar="NAME", help="Which ingredient is the outcome.")] = (
-        "steak"
-    ),
-    later: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the last days to this file instead.")
-    ] = None,
-    last: Annotated[int, typer.Option(metavar="N", help="How many days that are.")] = 165,
+    out: Annotated[Path | None, option("FILE", "Write CSV here.", "--out", "-o")] = None,
+    product: Annotated[str, option("NAME", "Which ingredient is the outcome.")] = "steak",
+    later: Annotated[Path | None, option("FILE", "Write the last days to this file instead.")] = None,
+    last: Annotated[int, option("N", "How many days that are.")] = 165,
     as_json: AsJson = False,
 ) -> None:
     """List tables to try things on, or write one as CSV."""

@@ -27,6 +27,11 @@ def amount(text: str) -> float:
         raise typer.BadParameter(f"must be a number, got {text!r}{hint}.") from error
 
 
+def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """Return an option that takes a value; ``names`` where it is not called as its parameter."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take options in groups: a parameter that is a dataclass stands for its fields.
 

@@ -9,7 +9,7 @@ import typer
 from surefoot.cli.app import app, load_command, make_reading, make_screen
 from surefoot.cli.economics import Economics, cost_column
 from surefoot.cli.options import AsJson, By, Data, FileOptions, Judging, Model, Roles, Seed
-from surefoot.cli.parsing import Command, grouped
+from surefoot.cli.parsing import Command, grouped, option
 from surefoot.exceptions import InvalidInputError
 
 
@@ -20,7 +20,7 @@ def fit(
     context: typer.Context,
     data: Data,
     roles: Roles,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the model goes.")],
+    out: Annotated[Path, option("FILE", "Where the model goes.", "--out", "-o")],
     by: By = None,
     economics: Economics,
     backorder_column: Annotated[
@@ -29,16 +29,11 @@ def fit(
     holding_column: Annotated[
         str | None, cost_column("Column with the cost of a unit left over.")
     ] = None,
-    radius: Annotated[
-        str, typer.Option(metavar="auto|NUMBER", help="How far rows may shift; auto chooses.")
-    ] = "auto",
+    radius: Annotated[str, option("auto|NUMBER", "How far rows may shift; auto chooses.")] = "auto",
     seed: Seed = 0,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Workers for the series of --by; -1 is all cores.")
-    ] = None,
+    jobs: Annotated[int | None, option("N", "Workers for the series of --by; -1 is all cores.")] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="PAGE", help="Write a page about it, too (.html); takes longer."),
+        Path | None, option("PAGE", "Write a page about it, too (.html); takes longer.")
     ] = None,
     file: FileOptions,
     as_json: AsJson = False,
@@ -73,12 +68,8 @@ def decide(
     *,
     model: Model,
     data: Data,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="CSV, .xlsx or .parquet.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Further columns to write.")
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "CSV, .xlsx or .parquet.", "--out", "-o")] = None,
+    keep: Annotated[list[str] | None, option("COLUMN", "Further columns to write.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Round orders to whole units.")] = False,
     file: FileOptions,
     as_json: AsJson = False,
@@ -101,7 +92,7 @@ def evaluate(
     model: Model,
     data: Data,
     outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What was demanded (default: as in the fit).")
+        str | None, option("COLUMN", "What was demanded (default: as in the fit).")
     ] = None,
     file: FileOptions,
     as_json: AsJson = False,
@@ -125,15 +116,14 @@ def report(
     context: typer.Context,
     model: Model,
     data: Data,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="PAGE", help="Where the page goes: .html.")
-    ] = Path("report.html"),
+    out: Annotated[Path, option("PAGE", "Where the page goes: .html.", "--out", "-o")] = Path(
+        "report.html"
+    ),
     outcome: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What was demanded (default: as in the fit).")
+        str | None, option("COLUMN", "What was demanded (default: as in the fit).")
     ] = None,
     time: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The day or number; rows are judged in its order."),
+        str | None, option("COLUMN", "The day or number; rows are judged in its order.")
     ] = None,
     file: FileOptions,
     as_json: AsJson = False,
@@ -158,16 +148,11 @@ def compare(
     economics: Economics,
     judging: Judging,
     methods: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only these: surefoot, erm, erm-l1, forest, shapley, saa."),
+        list[str] | None, option("NAME", "Only these: surefoot, erm, erm-l1, forest, shapley, saa.")
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Compare with this one (surefoot).")
-    ] = None,
+    reference: Annotated[str | None, option("NAME", "Compare with this one (surefoot).")] = None,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="PICTURE", help="Draw: .png, .svg or .pdf.")
-    ] = None,
+    out: Annotated[Path | None, option("PICTURE", "Draw: .png, .svg or .pdf.", "--out", "-o")] = None,
     file: FileOptions,
     as_json: AsJson = False,
 ) -> None:

@@ -142,7 +142,7 @@ class DASGD(Solver):
     def roughly(self, rows: int) -> Solver:
         """Return a solver for rehearsals, which nobody asks for a proof."""
         del rows
-        return Rehearsal(ROUGH_GAP, self.max_steps, self.minibatch, self.inner_steps, self.optimizer)
+        return RoughDASGD(ROUGH_GAP, self.max_steps, self.minibatch, self.inner_steps, self.optimizer)
 
     def _run(self, engine: Engine) -> list[Solution]:
         """Step until every gap is small enough or the steps are spent; keep the best policies."""
@@ -180,7 +180,7 @@ class DASGD(Solver):
         return solutions
 
 
-class Rehearsal(DASGD):
+class RoughDASGD(DASGD):
     """The same method for folds: fewer steps, no proof."""
 
     def solve_paths(

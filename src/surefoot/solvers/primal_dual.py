@@ -169,10 +169,10 @@ class PrimalDual(AffineSolver):
 
     def roughly(self, rows: int) -> Solver:
         """Return a solver for rehearsals on so many rows."""
-        return Rehearsal(ROUGH_GAP, max(ROUGH_PASSES * rows, ROUGH_STEPS))
+        return RoughPrimalDual(ROUGH_GAP, max(ROUGH_PASSES * rows, ROUGH_STEPS))
 
 
-class Rehearsal(PrimalDual):
+class RoughPrimalDual(PrimalDual):
     """The same method for folds: checked less often, and nobody is told how it ended."""
 
     growth = ROUGH_GROWTH
