@@ -57,6 +57,9 @@ def stream():
         policy.learn_one(row, outcome)
 
 timed("learn_one, 3,000 rows of 20 keys", stream, 10)
+online = OnlinePolicy(Newsvendor(1.0, 0.2), ball=WassersteinBall(0.1))
+arrays = large.X[:100, :20].copy(), large.y[:100].copy()
+timed("partial_fit, 100 rows of 20 columns", lambda: online.partial_fit(*arrays), 2000)
 print(json.dumps(found))
 """
 

@@ -179,8 +179,13 @@ def check_array(name: str, value: Any, shape: tuple[int, ...], kind: type = floa
         raise InvalidInputError(f"{name} must be finite, got NaN or infinity.")
 
 
-def check_finite(name: str, array: FloatArray, columns: Iterable[str] | None = None) -> None:
-    """Refuse NaN and infinity, naming the first row and column where one stands."""
+def check_finite(
+    name: str, array: FloatArray, columns: Iterable[str] | None = None, way_out: str = ""
+) -> None:
+    """Refuse NaN and infinity, naming the first row and column where one stands.
+
+    ``way_out`` is said of NaN: ": " and what takes it.
+    """
     finite = np.isfinite(array)
     if finite.all():
         return
@@ -190,7 +195,8 @@ def check_finite(name: str, array: FloatArray, columns: Iterable[str] | None = N
     if array.ndim > 1:
         label = list(columns)[where[1]] if columns is not None else int(where[1])
         place += f", column {label!r}"
-    raise InvalidInputError(f"{name} must be finite (no NaN, no infinity), got {got} in {place}.")
+    end = way_out if got == "NaN" else ""
+    raise InvalidInputError(f"{name} must be finite (no NaN, no infinity), got {got} in {place}{end}.")
 
 
 def context_matrix(name: str, values: ArrayLike) -> FloatArray:
@@ -266,9 +272,9 @@ def weight_vector(name: str, values: ArrayLike | None, rows: int) -> FloatArray:
 
 
 def require_columns(
-    name: str, names: Sequence[str], wanted: Sequence[str], what: str = "column"
+    name: str, names: Sequence[str], wanted: Sequence[str], what: str = "column", elsewhere: str = ""
 ) -> None:
-    """Refuse a name that is no column, with the nearest that is.
+    """Refuse a name that is no column, with the nearest that is, or a sentence on where to look.
 
     >>> require_columns("sales.csv", ["day", "demand"], ["demnd"])
     Traceback (most recent call last):
@@ -281,7 +287,7 @@ Did you mean 'demand'?
             continue
         folded = {known.casefold(): known for known in names}
         near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
-        hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
+        hint = f" Did you mean {folded[near[0]]!r}?" if near else elsewhere
         if len(names) == 1 and column in _SEPARATORS.split(names[0]):
             hint = " Is the separator right?"
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot.ambiguity import Plan
+from surefoot.ambiguity.balance import with_mean
 from surefoot.solvers import ConvexProgram
 
 law = settings(derandomize=True, deadline=None)
@@ -336,3 +337,18 @@ def test_weak_duality_for_more_than_two_lines(make_lines, seed, lines):
     for _ in range(5):
         theta, t = rng.normal(size=3) * rng.exponential(), rng.normal() if form.intercept else 0.0
         assert bound <= form.worst_value(theta, t)[0] + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(0, 4000, 1000))
+def test_slopes_balance_to_the_last_digits_however_lopsided_costs_are(seed):
+    """Newton's method alone creeps from kink to kink in one of five hundred cases."""
+    for number in range(seed, seed + 1000):
+        rng = np.random.default_rng(number)
+        n, least = int(rng.integers(2, 60)), -(10 ** rng.uniform(-4, 4))
+        slopes = np.clip(rng.normal(size=n) * 10 ** rng.uniform(-3, 1), least, 1.0)
+        if number % 2:
+            slopes = rng.choice([least, 1.0, rng.uniform(least, 1.0)], size=n)
+        weights = rng.dirichlet(np.ones(n)) if number % 3 else np.full(n, 1.0 / n)
+        found = with_mean(slopes, weights, (least, 1.0), 0.0)
+        assert abs(weights @ found) <= 1e-14 * (1.0 - least), number
+        assert least <= found.min() <= found.max() <= 1.0

@@ -90,6 +90,18 @@ def test_scaling_outcomes_scales_decisions(data):
     np.testing.assert_array_equal(scaled, 8.0 * plain)
 
 
+@pytest.mark.parametrize(("column", "outcome"), [(-90, 0), (60, 0), (0, -90), (0, 60), (-40, -12)])
+def test_units_change_no_tree(data, column, outcome):
+    """Scikit-learn itself takes tiny numbers to be equal, and refuses large ones."""
+    units, X = 2.0 ** (3 * column), data.X.copy()
+    X[:, 0] *= units
+    test = data.X_test.copy()
+    test[:, 0] *= units
+    plain = Forest(n_trees=20).fit(data.X, data.y).predict(data.X_test)
+    found = Forest(n_trees=20).fit(X, data.y * 8.0**outcome).predict(test)
+    np.testing.assert_array_equal(found, plain * 8.0**outcome)
+
+
 def test_the_last_outcome_is_ordered_even_if_weights_sum_to_less_than_one(data):
     model = Forest(1e13, 1.0, n_trees=7).fit(data.X, data.y)
     assert (model.predict(data.X_test) <= data.y.max()).all()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surefoot import Problem, WassersteinBall
+from surefoot.ambiguity.balance import with_mean
 from surefoot.certificates import relative_gap
 from surefoot.costs import Newsvendor
 from surefoot.engines import bound_kernels
@@ -133,3 +134,17 @@ def test_what_needs_other_formulas_is_not_plain():
     assert not compiled(held)[0]
     assert not compiled(describe(0, radius=0.0))[0]
     assert not compiled(describe(0, radius=1e-4))[0]
+
+
+def test_slopes_of_lopsided_costs_balance_as_those_of_the_certificate_do():
+    for number in range(1000):
+        rng = np.random.default_rng(number)
+        n, down = int(rng.integers(2, 60)), 10 ** rng.uniform(-4, 4)
+        slopes = np.clip(rng.normal(size=n) * 10 ** rng.uniform(-3, 1), -down, 1.0)
+        if number % 2:
+            slopes = rng.choice([-down, 1.0, rng.uniform(-down, 1.0)], size=n)
+        weights = rng.dirichlet(np.ones(n))
+        expected = with_mean(slopes, weights, (-down, 1.0), 0.0)
+        bound_kernels._make_zero_mean(slopes, weights, down, 1.0)
+        assert abs(weights @ slopes) <= 1e-14 * (1.0 + down), number
+        np.testing.assert_allclose(slopes, expected, rtol=0, atol=1e-12 * (1.0 + down))

@@ -21,7 +21,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.random import rng_for
 from surefoot.solvers import DASGD
-from surefoot.solvers.solutions import Batch
+from surefoot.solvers.solutions import Batch, Solutions
 
 COST = Newsvendor(1.0, 0.2)
 
@@ -44,8 +44,8 @@ def solved(given):
     plain, found = plain_problems(given, 0.01, 10**8), [None] * len(given)
     for members, replies in solve_in_lockstep(plain, 10**8):
         batch = Batch.solved(PrimalDual(), plain.places[members], replies)
-        for place, row in zip(batch.places, batch.rows, strict=True):
-            found[place] = batch.solution(int(row))
+        for place in batch.places:
+            found[place] = Solutions(len(given), {}, [batch])[int(place)]
     return found
 
 

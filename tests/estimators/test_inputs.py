@@ -225,6 +225,15 @@ def test_no_silent_failure_a_nan_score_returned_as_a_result(data, fitted, value)
         fitted.predict(spoilt(data.X, value))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist])
+def test_who_takes_gaps_is_said_of_nan_alone(data, kind):
+    told = r"got NaN in row 3, column \d: PreparedPolicy\(model\) takes gaps in contexts as they are\.$"
+    with pytest.raises(InvalidInputError, match=told):
+        model().fit(kind(spoilt(data.X, np.nan)), data.y)
+    with pytest.raises(InvalidInputError, match=r"got infinity in row 3, column \d\.$"):
+        model().fit(kind(spoilt(data.X, np.inf)), data.y)
+
+
 def test_the_first_bad_outcome_is_named(data):
     y = data.y.copy()
     y[5], y[2] = np.nan, np.inf

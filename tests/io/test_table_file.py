@@ -308,9 +308,13 @@ def test_excel_is_read_like_text(tmp_path):
     with pytest.raises(InvalidInputError, match="Did you mean 'Notes'"):
         read_file(path, Reading(sheet="notes"))
     with pytest.raises(
-        InvalidInputError, match="sales.xlsx, sheet Sales must have the column 'nothing'"
+        InvalidInputError,
+        match=r"sales.xlsx, sheet Sales must have the column 'nothing', got day, code, price, sold\. "
+        r"--sheet reads another one: Notes\.$",
     ):
         read_file(path, known=[FileColumn("nothing", "number")])
+    with pytest.raises(InvalidInputError, match="--sheet reads another one: Notes"):
+        table.column("nothing")
 
 
 def test_parquet_keeps_its_types(tmp_path):

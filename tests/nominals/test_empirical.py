@@ -398,6 +398,26 @@ def test_the_user_s_own_arrays_stay_theirs():
         ([1.0, 2.0], [1, 2], None, "X must be a matrix (rows, columns), got an array of shape (2,)."),
         ([[1.0], [2.0]], [1, 2, 3], None, "y must have one row per row of X (2), got 3."),
         ([[1.0], [2.0]], ["a", "b"], None, "y must be numeric, got text or dates (<U1)."),
+        (
+            [[1.0, 0.0], [2.0, -1e-120]],
+            [1, 2],
+            None,
+            "X must be zero or reach 1e-100 in each column, got at most 1e-120 in column 1: choose other "
+            "units.",
+        ),
+        (
+            [[1.0], [2.0]],
+            [1e-160, 0.0],
+            None,
+            "y must be zero or reach 1e-100 in each column, got at most 1e-160 in column 0: choose other "
+            "units.",
+        ),
+        (
+            [[1.0], [2.0]],
+            [1e160, 0.0],
+            None,
+            "y must lie within +-1e+100, got 1e+160: choose other units.",
+        ),
         ([[1.0], [2.0]], [1, 2], [1, -1], "sample_weight must be >= 0, got -1.0."),
         ([[1.0], [2.0]], [1, 2], [0, 0], "sample_weight must have a positive sum, got all zeros."),
         (

@@ -159,3 +159,23 @@ def test_what_is_no_problem_is_refused_by_name():
         InvalidTypeError, match=r"^problems must be a sequence of Problem\(...\), got 1\.$"
     ):
         solve_many([1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((None,), {}, r"^problems must be a sequence of Problem\(...\), got None\.$"),
+        (
+            (affine(10),),
+            {},
+            r"^problems must be a sequence of Problem\(...\), got an object of type Problem",
+        ),
+        (([],), {"seeds": 1.5}, "^seeds must be a whole number, or one for each problem, got 1.5"),
+        (([],), {"seeds": None}, "^seeds must be a whole number, or one for each problem, got None"),
+        (([],), {"seeds": True}, "^seeds must be a whole number, got True"),
+        (([affine(10)],), {"seeds": [0.5]}, "^seeds must be a whole number, got 0.5"),
+    ],
+)
+def test_what_is_no_list_is_refused_by_name(arguments, options, message):
+    with pytest.raises(InvalidTypeError, match=message):
+        solve_many(*arguments, **options)

@@ -103,6 +103,51 @@ def test_few_problems_are_solved_one_by_one_with_the_same_answers(together):
         assert not math.isnan(answer.history[-1].seconds)
 
 
+def lopsided(seed):
+    """A policy without intercept, few rows and costs of 100 to 300 : 1: the loop may stick at zero."""
+    rng = np.random.default_rng(seed)
+    s = int(rng.integers(2, 15))
+    n = int(rng.integers(2, 2 * s + 1))
+    X, y = rng.standard_t(3, size=(n, s)) * 10 ** rng.uniform(-1, 1, s), rng.standard_t(2, size=n)
+    ball = WassersteinBall(
+        float(rng.choice([0.01, 0.1, 1.0, 5.0])), scale=bool(rng.integers(2)),
+        outcome_cost=float(rng.choice([2.0, math.inf])),
+    )  # fmt: skip
+    cost = Newsvendor(*rng.permutation([1.0, rng.uniform(100.0, 300.0)]))
+    return Problem(cost, Linear(intercept=False), Empirical(X, y), ball)
+
+
+STUCK = [lopsided(k) for k in (19, 23)]
+
+
+def test_where_the_method_sticks_cutting_planes_go_on():
+    for problem in STUCK:
+        found = PrimalDual().solve(problem)
+        assert found.converged
+        assert 300_000 < found.n_steps < 301_000
+        steps, seconds = (
+            [getattr(look, name) for look in found.history] for name in ("steps", "seconds")
+        )
+        assert steps == sorted(steps)
+        assert steps[-1] == found.n_steps
+        assert seconds == sorted(seconds)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10**6))
+def test_company_changes_no_solver_and_no_convergence(seed):
+    problems = [*STUCK, *(lopsided(seed + k) for k in range(20))]
+    for problem, answer in zip(problems, solve_many(problems), strict=True):
+        (alone,) = solve_many([problem])
+        assert answer.converged
+        assert alone.converged
+        assert answer.status.startswith("PrimalDual")
+        assert alone.status.startswith("PrimalDual")
+        # Rounding may have one of them stop a look later: bounds of the one hold for the other.
+        for one, other in ((answer, alone), (alone, answer)):
+            assert one.certificate.lower <= other.certificate.upper * (1 + 1e-9)
+
+
 def test_more_problems_than_a_thread_takes_at_a_time(together):
     answers = solve_many(PROBLEMS * 3, seeds=SEEDS * 3)
     assert len(answers) > 2 * CHUNK

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from surefoot import Problem, WassersteinBall, solve_many
 from surefoot.costs import Newsvendor, TieredNewsvendor
 from surefoot.datasets import synthetic
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.solvers.base import Solution
@@ -47,6 +48,15 @@ def test_they_are_read_like_a_list(answers):
     with pytest.raises(IndexError):
         answers[22]
     assert repr(answers) == "Solutions(22 problems, 22 converged)"
+
+
+@pytest.mark.parametrize("index", [True, "a", 1.0, None, np.True_])
+def test_what_is_no_number_of_an_answer_is_refused(answers, index):
+    with pytest.raises(
+        InvalidTypeError,
+        match=rf"^the number of an answer must be a whole number or a slice, got {re.escape(repr(index))}\.$",
+    ):
+        answers[index]
 
 
 @pytest.mark.parametrize("name", ["upper", "lower", "gap"])
@@ -107,9 +117,8 @@ def test_an_answer_is_put_together_when_it_is_read():
     assert (one.certificate.upper, one.certificate.lower) == (found.upper[3], found.lower[3])
     assert set(vars(one)) == {"_source", "certificate"}
     assert one.certificate is one.certificate
-    assert one.history[-1][:4] == (
-        one.n_steps, found.upper[3], found.lower[3], one.certificate.gap,
-    )  # fmt: skip
+    last = one.n_steps, found.upper[3], found.lower[3], one.certificate.gap
+    assert one.history[-1][:4] == pytest.approx(last, rel=1e-12)  # no gap is below zero by rounding
     assert one.status == (
         f"PrimalDual converged after {one.n_steps:,} steps "
         f"(certified gap {100 * one.certificate.gap:.2g} %, tolerance 1 %)."

@@ -13,12 +13,22 @@ from surefoot.costs.quantiles import LEVEL_TOL
 from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
+from surefoot.problem.affine_form import power_of_two
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number
 
 # Weights of queries on training rows are made dense for so many entries at a time (16 MB).
 BLOCK_ENTRIES = 2_000_000
+# Scikit-learn reads contexts in single precision, and takes those closer than 1e-7, or outcomes with a
+# variance of 2e-16, to be equal. Numbers of other sizes than these count in powers of two of their own.
+PLAIN_SIZES = 1e-3, 1e30
+
+
+def _unit(values: FloatArray) -> float:
+    """Return the unit in which scikit-learn sees values as they are."""
+    size, (least, most) = float(np.abs(values).max()), PLAIN_SIZES
+    return 1.0 if size == 0.0 or least <= size <= most else power_of_two(size)
 
 
 class _Grove:
@@ -26,8 +36,10 @@ class _Grove:
 
     def __init__(self, forest: Any, X: FloatArray, y: FloatArray, masses: FloatArray) -> None:
         order = np.argsort(y, kind="stable")
-        self.forest, self.outcomes = forest, y[order]
-        leaves = forest.apply(X[order])
+        self.units = np.array([_unit(column) for column in X.T])
+        self.forest = forest.fit(X / self.units, y / _unit(y), sample_weight=masses)
+        self.outcomes = y[order]
+        leaves = forest.apply(X[order] / self.units)
         # Leaves are numbered through all trees: node k of tree t is offset[t] + k.
         sizes = [tree.tree_.node_count for tree in forest.estimators_]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -42,7 +54,7 @@ class _Grove:
 
     def weights(self, X: FloatArray) -> FloatArray:
         """Return w_i(x), shape (queries, training rows in the order of their outcomes)."""
-        leaves = self.forest.apply(X) + self.offsets[:-1]
+        leaves = self.forest.apply(X / self.units) + self.offsets[:-1]
         trees = leaves.shape[1]
         starts = np.arange(0, leaves.size + 1, trees)
         shape = (len(X), int(self.offsets[-1]))
@@ -101,7 +113,8 @@ class Forest(Baseline):
     Attributes
     ----------
     forests_
-        The fitted scikit-learn forest of each product.
+        The fitted scikit-learn forest of each product; it counts columns and outcomes that are smaller
+        than 0.001 or larger than 1e30 in powers of two near their size.
 
     Examples
     --------
@@ -152,9 +165,7 @@ class Forest(Baseline):
             n_estimators=self.n_trees, min_samples_leaf=self.min_leaf,
             max_features=float(self.max_features), random_state=seed,
         )  # fmt: skip
-        y = rows.outcomes[:, product]
-        forest.fit(rows.contexts, y, sample_weight=rows.masses)
-        return _Grove(forest, rows.contexts, y, rows.masses)
+        return _Grove(forest, rows.contexts, rows.outcomes[:, product], rows.masses)
 
     def _decide(self, X: FloatArray) -> FloatArray:
         columns = [

@@ -77,6 +77,45 @@ def _line(residual, k, two, first, last, apart, slopes, intercepts, smoothing):
     return best_line(residual, k, slopes, intercepts, smoothing)
 
 
+@kernel(inline=True)
+def _constants(g, slopes, intercepts):
+    """Return what no step changes, as numbers: those of a record are read anew after each write."""
+    two, apart = slopes.shape[0] == 2 and g.smoothing == 0.0, intercepts[-1] - intercepts[0]
+    step = g.order, g.radius, g.inverse_kappa, g.smoothing, g.steepest, g.intercept
+    return (*step, two, slopes[0], slopes[-1], apart)
+
+
+@kernel(fastmath=True, inline=True)
+def _free_step(own, residual, movable_dot, squared, norm, size, constants, slopes, intercepts):
+    """Advance a product's numbers by one row of a free support; return its slope and theta's step.
+
+    The step is keep * theta + push * row where columns may move, theta + push * row elsewhere.
+    """
+    order, rho, inverse_kappa, smoothing, steepest, with_intercept, two, low, high, apart = constants
+    # The slope p of the moved sample and theta's own coefficient: gradient = p x + own theta.
+    k_move = 0.0
+    itself = 0.0
+    gamma = 0.0
+    if order == 1:
+        length = np.sqrt(squared)
+        if length > 0.0 and length >= inverse_kappa:
+            itself = rho * steepest / length
+    elif rho > 0.0 and squared + inverse_kappa > 0.0:
+        gamma = np.sqrt(own.square_slope * (squared + inverse_kappa)) / (2.0 * rho)
+        k_move = (squared + inverse_kappa) / (2.0 * gamma)
+    slope = _line(residual, k_move, two, low, high, apart, slopes, intercepts, smoothing)
+    if gamma > 0.0:
+        itself = slope * slope / (2.0 * gamma)
+    _first_distance(own, norm, size)
+    own.squares += max(
+        slope * slope * norm + 2.0 * slope * itself * movable_dot + itself * itself * squared, 0.0
+    )
+    step = own.travelled / np.sqrt(own.squares + 1e-300)
+    _step_intercept(own, slope, with_intercept)
+    _count_slope(own, slope * slope)
+    return slope, 1.0 - step * itself, -step * slope
+
+
 @kernel(fastmath=True)
 def fused_steps(
     rows, outcomes, norms, draws, slopes, intercepts, geometry, theta, own, origin, average, slope_sums,
@@ -86,10 +125,7 @@ def fused_steps(
     size = theta.shape[0]
     count = draws.shape[0]
     g = geometry[0]
-    n_movable, order, rho, inverse_kappa = g.movable, g.order, g.radius, g.inverse_kappa
-    smoothing, steepest, with_intercept = g.smoothing, g.steepest, g.intercept
-    two = slopes.shape[0] == 2 and smoothing == 0.0
-    low, high, apart = slopes[0], slopes[-1], intercepts[-1] - intercepts[0]
+    n_movable, constants = g.movable, _constants(g, slopes, intercepts)
     movable_dot = 0.0
     frozen_dot = 0.0
     squared = 0.0
@@ -102,32 +138,11 @@ def fused_steps(
         i = draws[k]
         following = draws[k + 1] if k + 1 < count else draws[0]
         residual = movable_dot + frozen_dot + own.intercept - outcomes[i]
-        # The slope p of the moved sample and theta's own coefficient: gradient = p x + own theta.
-        k_move = 0.0
-        itself = 0.0
-        gamma = 0.0
-        if order == 1:
-            norm = np.sqrt(squared)
-            if norm > 0.0 and norm >= inverse_kappa:
-                itself = rho * steepest / norm
-        elif rho > 0.0 and squared + inverse_kappa > 0.0:
-            gamma = np.sqrt(own.square_slope * (squared + inverse_kappa)) / (2.0 * rho)
-            k_move = (squared + inverse_kappa) / (2.0 * gamma)
-        slope = _line(residual, k_move, two, low, high, apart, slopes, intercepts, smoothing)
-        if gamma > 0.0:
-            itself = slope * slope / (2.0 * gamma)
-        _first_distance(own, norms[i], size)
-        own.squares += max(
-            slope * slope * norms[i] + 2.0 * slope * itself * movable_dot + itself * itself * squared,
-            0.0,
+        slope, keep, push = _free_step(
+            own, residual, movable_dot, squared, norms[i], size, constants, slopes, intercepts
         )
-        step = own.travelled / np.sqrt(own.squares + 1e-300)
-        _step_intercept(own, slope, with_intercept)
-        _count_slope(own, slope * slope)
         slope_sums[i] += slope
         visits[i] += 1
-        keep = 1.0 - step * itself
-        push = -step * slope
         movable_dot = 0.0
         squared = 0.0
         far = 0.0
@@ -149,6 +164,33 @@ def fused_steps(
             own.averaged_intercept += own.intercept
             for j in range(size):
                 average[j] += theta[j]
+
+
+@kernel(inline=True)
+def one_step(row, outcome, norm, g, slopes, intercepts, theta, own):
+    """Take the step of one row for a free support, from an origin of zero.
+
+    Swallowed by the caller: handing over arrays would take as long as the step.
+    """
+    size = theta.shape[0]
+    movable_dot = 0.0
+    frozen_dot = 0.0
+    squared = 0.0
+    for j in range(g.movable):
+        movable_dot += row[j] * theta[j]
+        squared += theta[j] * theta[j]
+    for j in range(g.movable, size):
+        frozen_dot += row[j] * theta[j]
+    residual = movable_dot + frozen_dot + own.intercept - outcome
+    _, keep, push = _free_step(
+        own, residual, movable_dot, squared, norm, size, _constants(g, slopes, intercepts), slopes,
+        intercepts,
+    )  # fmt: skip
+    far = 0.0
+    for j in range(size):
+        theta[j] = (keep if j < g.movable else 1.0) * theta[j] + push * row[j]
+        far += theta[j] * theta[j]
+    own.travelled = max(own.travelled, np.sqrt(far))
 
 
 @kernel(reassociate=True)

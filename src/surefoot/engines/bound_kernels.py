@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity.balance import HALVINGS
+from surefoot.ambiguity.balance import HALVINGS, NEWTON_STEPS
 from surefoot.ambiguity.form import FLOOR_SHARE
 from surefoot.ambiguity.lower_bound import GOLDEN, SECTIONS
 from surefoot.certificates.certificate import CROSSED, MET
@@ -178,7 +178,7 @@ def _make_zero_mean(slopes, weights, down, up):
     given = slopes.copy()
     low, high = given.min() - up, given.max() + down
     shift = 0.0
-    for _ in range(HALVINGS):
+    for number in range(NEWTON_STEPS + HALVINGS):
         mean, free = 0.0, 0.0
         for i in range(len(given)):
             slopes[i] = min(max(given[i] - shift, -down), up)
@@ -192,7 +192,8 @@ def _make_zero_mean(slopes, weights, down, up):
         else:
             high = shift
         guess = shift + mean / free if free > 0.0 else low
-        shift = guess if low < guess < high else 0.5 * (low + high)
+        newton = number < NEWTON_STEPS and low < guess < high
+        shift = guess if newton else 0.5 * (low + high)
 
 
 @kernel()

@@ -17,6 +17,7 @@ from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine_lane import TARGET_SHARE
 from surefoot.engines.affine_proof import FIRST_PASSES, FIRST_STEPS
 from surefoot.engines.many_kernel import LOOK, MOST_LOOKS, REPLY, REQUEST, solve_packed
+from surefoot.engines.primal_dual import STEPS_WHERE_STUCK, sticks
 from surefoot.nominals import Empirical
 from surefoot.policies import Linear
 from surefoot.problem import Problem
@@ -149,6 +150,10 @@ def plain_problems(problems: Sequence[Problem], gap_tol: float, max_steps: int) 
     requests["gap_tol"], requests["max_steps"] = TARGET_SHARE * gap_tol, max_steps
     requests = requests[np.array(chosen, dtype=np.intp)]
     requests["rows"], requests["columns"] = rows, columns
+    stuck = sticks(
+        *(requests[name] for name in ("order", "intercept", "up", "down", "rows", "columns"))
+    )
+    requests["max_steps"][stuck] = min(max_steps, STEPS_WHERE_STUCK)
     scales = [kinds[number].scale for number in chosen]
     return PlainProblems(np.array(places, np.intp), _one_behind_the_other(requests), nominals, scales)
 

@@ -1,9 +1,9 @@
 """DA-SGD on a stream, compiled: running scale, step rules and averages around the update of ``fit``.
 
-Every row goes through ``affine_steps``, one at a time. What is added here is what a stream needs:
-columns are scaled by their running mean and spread, parameters are kept in the user's units (so that a
-change of the scale moves no decision), steps may follow a given rule, the past may be forgotten, and
-decisions come from an average. ``tests.oracles.stream_twin`` has the formulas.
+Every row goes through ``one_step`` or, in a box, ``general_steps``. What is added here is what a
+stream needs: columns are scaled by their running mean and spread, parameters are kept in the user's
+units (so that a change of the scale moves no decision), steps may follow a given rule, the past may be
+forgotten, and decisions come from an average. ``tests.oracles.stream_twin`` has the formulas.
 
 A value far outside what its column has shown so far is taken as the nearest value that is not, in the
 scale, in the step and in decisions: one slip of a pen must not cost the thousand rows that follow.
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.engines.affine_kernels import affine_steps
+from surefoot.engines.affine_kernels import general_steps, one_step
 from surefoot.engines.compiling import kernel
 from surefoot.typing import FloatArray
 
@@ -208,10 +208,10 @@ def stream_steps(
     """
     size = theta.shape[1]
     order, scaled, wide = np.zeros(size, np.int64), np.zeros((1, size)), np.zeros((8, size))
-    ones, whole = np.zeros((5, 1)), np.zeros((2, 1), np.int64)
+    ones, whole = np.zeros((4, 1)), np.zeros((2, 1), np.int64)
     scale, lower, upper, params, unused, zero = wide[0], wide[1], wide[2], wide[3], wide[4], wide[5]
     shifts, shares = wide[6], wide[7]
-    one_outcome, norms, low_y, high_y, slope_sums = ones[0], ones[1], ones[2], ones[3], ones[4]
+    one_outcome, low_y, high_y, slope_sums = ones[0], ones[1], ones[2], ones[3]
     visits, draws, offsets = whole[0], whole[1], np.empty(theta.shape[0])
     rule = rules[0]
     window, radius = rule.window, rule.radius
@@ -241,20 +241,25 @@ def stream_steps(
                 centre = column.mean if intercept else 0.0
                 lower[k] = (column.lower - centre) / scale[k]
                 upper[k] = (column.upper - centre) / scale[k]
-        norms[0] = norm
         for p in range(theta.shape[0]):
             own = numbers[p]
             _set_step(own, rule, time)
             for k in range(size):
                 params[k] = theta[p, order[k]] * scale[k]
             decided[i, p] += offsets[p]
-            one_outcome[0] = outcomes[i, p] - offsets[p]
-            low_y[0], high_y[0] = rule.low_y - offsets[p], rule.high_y - offsets[p]
             geometry[0].steepest = max(slopes[p, last], -slopes[p, 0])
-            affine_steps(
-                scaled, one_outcome, low_y, high_y, norms, draws, slopes[p], intercepts[p],
-                lower, upper, geometry, params, numbers, p, zero, unused, slope_sums, visits,
-            )  # fmt: skip
+            if boxed:
+                one_outcome[0] = outcomes[i, p] - offsets[p]
+                low_y[0], high_y[0] = rule.low_y - offsets[p], rule.high_y - offsets[p]
+                general_steps(
+                    scaled, one_outcome, low_y, high_y, draws, slopes[p], intercepts[p],
+                    lower, upper, geometry, params, own, zero, unused, slope_sums, visits,
+                )  # fmt: skip
+            else:
+                one_step(
+                    scaled[0], outcomes[i, p] - offsets[p], norm, geometry[0], slopes[p],
+                    intercepts[p], params, own,
+                )  # fmt: skip
             share = (1.0 + TAIL) / (time + TAIL) if rule.averaging > 0.0 else 1.0
             squared = 0.0
             for k in range(size):

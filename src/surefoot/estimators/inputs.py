@@ -13,6 +13,8 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_finite, refuse_masked
 
+GAPS_ARE_PREPARED = ": PreparedPolicy(model) takes gaps in contexts as they are"
+
 
 def check_contexts(estimator: BaseEstimator, X: Any, *, reset: bool) -> FloatArray:
     """Return contexts as a float64 matrix; with ``reset`` remember their columns, else compare."""
@@ -144,9 +146,9 @@ def _refuse_text(X: Any) -> None:
 
 def _refuse_gaps(X: Any) -> None:
     """Name the row and column of the first NaN or infinity; other faults are left to scikit-learn."""
-    array = np.asarray(X) if hasattr(X, "columns") or isinstance(X, np.ndarray) else None
+    array = np.asarray(X) if hasattr(X, "columns") or isinstance(X, np.ndarray | list | tuple) else None
     if array is not None and array.ndim == 2 and array.dtype.kind == "f":
-        check_finite("X", array, getattr(X, "columns", None))
+        check_finite("X", array, getattr(X, "columns", None), GAPS_ARE_PREPARED)
 
 
 def _as_array(name: str, values: Any) -> Any:

@@ -97,6 +97,8 @@ class TableFile:
         "line" or "row": what ``lines`` count.
     separator, decimal
         How the file is written; no separator for sheets and Parquet.
+    elsewhere
+        Where a column may be that is not here, as the end of a sentence.
     """
 
     name: str
@@ -108,6 +110,7 @@ class TableFile:
     unit: str = "line"
     separator: str = ""
     decimal: str = "."
+    elsewhere: str = field(default="", repr=False)
 
     def __len__(self) -> int:
         """How many rows."""
@@ -115,7 +118,8 @@ class TableFile:
 
     def column(self, name: str) -> FileColumn:
         """Return what a column is; an unknown name is refused with the nearest one."""
-        require_columns(self.name, [column.name for column in self.columns], [name])
+        names = [column.name for column in self.columns]
+        require_columns(self.name, names, [name], elsewhere=self.elsewhere)
         return next(column for column in self.columns if column.name == name)
 
     def outcomes(self, name: str, what: str = "The outcome") -> FloatArray:
@@ -213,7 +217,7 @@ def read_file(
     )
     wanted = [*(column.name for column in known), *ignore]
     _refuse_sideways(grid, wanted, name)
-    require_columns(name, grid.cells.columns, wanted)
+    require_columns(name, grid.cells.columns, wanted, elsewhere=grid.elsewhere)
     grid, typed = _without_totals(grid, typed, told, name)
     table = _understood(grid, typed, told, name, list(known), set(ignore), only)
     return _without_sums(table, told)
@@ -259,7 +263,7 @@ def _understood(
         notes.append("Decimals follow a comma.")
     return TableFile(
         name, pl.DataFrame(values), grid.cells, tuple(columns), grid.lines, tuple(notes), grid.unit,
-        grid.separator, decimal,
+        grid.separator, decimal, grid.elsewhere,
     )  # fmt: skip
 
 

@@ -110,7 +110,8 @@ def _sheet(data: bytes, sheet: str | None, name: str) -> tuple[Grid, str]:
     named = f"{name}, sheet {chosen.title}" if others else name
     grid = assemble(records, named, "row")
     said = f"Sheet {chosen.title!r} was read" + (f" (others: {', '.join(others)})." if others else ".")
-    return Grid(grid.cells, grid.lines, (said, *grid.notes), unit="row"), named
+    elsewhere = f" --sheet reads another one: {', '.join(others)}." if others else ""
+    return Grid(grid.cells, grid.lines, (said, *grid.notes), "", "row", elsewhere), named
 
 
 def _cell_text(cell: Any) -> str:

@@ -42,6 +42,8 @@ class Grid:
         What stands between cells; empty where the file has cells of its own.
     unit
         "line" or "row": what ``lines`` count.
+    elsewhere
+        Where a column may be that is not here, as the end of a sentence.
     """
 
     cells: pl.DataFrame
@@ -49,6 +51,7 @@ class Grid:
     notes: tuple[str, ...]
     separator: str = ""
     unit: str = "line"
+    elsewhere: str = ""
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:

@@ -11,8 +11,8 @@ from surefoot.nominals.shapes import column_names, count, settle, sizes
 from surefoot.typing import ArrayLike, FloatArray, IntArray
 from surefoot.validation import context_matrix, mass_vector, outcome_matrix
 
-# Squares and costs of numbers up to this size are still numbers.
-LARGEST = 1e100
+# Squares and costs of numbers up to this size are still numbers, and from this size on not yet zero.
+LARGEST, SMALLEST = 1e100, 1e-100
 # A column whose spread is this small a share of its size is constant but for rounding.
 CONSTANT_COLUMN = 1e-12
 
@@ -116,10 +116,17 @@ class Empirical(Nominal):
         if fixed is not None and fixed.shape != y.shape:
             raise InvalidInputError(f"offsets must be of the shape of y {y.shape}, got {fixed.shape}.")
         for name, values in (("X", X), ("y", y)):
-            largest = float(max(values.max(), -values.min()))
+            each = np.maximum(values.max(axis=0), -values.min(axis=0))
+            largest = float(each.max())
             if not largest < LARGEST:
                 raise InvalidInputError(
                     f"{name} must lie within +-{LARGEST:g}, got {largest:g}: choose other units."
+                )
+            tiny = (each > 0.0) & (each < SMALLEST)
+            if tiny.any():
+                raise InvalidInputError(
+                    f"{name} must be zero or reach {SMALLEST:g} in each column, got at most "
+                    f"{each[tiny][0]:g} in column {tiny.argmax()}: choose other units."
                 )
         names = column_names(columns, X.shape[1])
         self._hold(X, y, masses, fixed, names, weighted=sample_weight is not None)

@@ -11,6 +11,8 @@ from surefoot.online.columns import LARGEST, Column, Columns
 from surefoot.typing import FloatArray
 from surefoot.validation import check_finite, context_matrix, numeric_array, outcome_matrix
 
+GAPS_ARE_LEFT_OUT = ": learn_one takes rows without the key"
+
 
 def array_columns(n_columns: int) -> list[Column]:
     """Return the columns of an array: x0, x1, ..."""
@@ -82,11 +84,11 @@ def numeric_matrix(X: Any) -> tuple[tuple[str, ...] | None, FloatArray]:
         if names is not None:
             # Column by column: bools beside floats would make an array of objects.
             values = np.column_stack([_floats(X[name]) for name in names])
-            check_finite("X", values, names)
+            check_finite("X", values, names, GAPS_ARE_LEFT_OUT)
         matrix = context_matrix("X", values)
     # One pass: the comparison also fails for NaN.
     if not max(matrix.max(), -matrix.min()) < LARGEST:
-        check_finite("X", matrix, names)
+        check_finite("X", matrix, names, GAPS_ARE_LEFT_OUT)
         raise InvalidInputError(
             f"X must lie within +-{LARGEST:g}, got {matrix.flat[np.abs(matrix).argmax()]:g}."
         )

@@ -1,6 +1,5 @@
 """Which solver runs where the user names none."""
 
-from surefoot.ambiguity import AffineForm, WassersteinForm
 from surefoot.engines.affine_proof import small_joint_program
 from surefoot.engines.cutting_planes import small_program
 from surefoot.nominals import RowBatches
@@ -11,16 +10,13 @@ from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.solvers.smoothed_newton import SmoothedNewton
 
-# Costs are lopsided from this ratio on; rows are few up to so many for each column.
-LOPSIDED, ROWS_PER_COLUMN = 20.0, 2
-
 
 def default_solver(problem: Problem) -> Solver:
     """Return the quickest solver that can certify.
 
     ``SmoothedNewton()`` for several products under one adversary, of order 2 without a support (also
     where "auto" leaves open how many adversaries there are); ``PrimalDual()`` for other free supports
-    and costs of two lines (but for lopsided costs of few rows without an intercept); elsewhere
+    and costs of two lines; elsewhere
     ``CuttingPlanes()`` for problems of some hundred rows, also of several products under one
     adversary, and ``DASGD()`` for the others.
 
@@ -42,15 +38,12 @@ def default_solver(problem: Problem) -> Solver:
         if why_not_joint(problem) is None:
             return CuttingPlanes() if small_joint_program(joint_form(problem)) else DASGD()
     quick = PrimalDual()
-    dual = quick.why_not(problem) is None
-    if isinstance(problem.nominal, RowBatches):
-        return quick if dual else DASGD()
-    if dual and not _interpolated(problem):
+    if quick.why_not(problem) is None:
         return quick
-    cuts = CuttingPlanes()
-    if cuts.why_not(problem) is None and all(small_program(form) for form in affine_forms(problem)):
-        return cuts
-    return quick if dual else DASGD()
+    cuts, batches = CuttingPlanes(), isinstance(problem.nominal, RowBatches)
+    if batches or cuts.why_not(problem) is not None:
+        return DASGD()
+    return cuts if all(small_program(form) for form in affine_forms(problem)) else DASGD()
 
 
 def solver_for(problem: Problem, solver: Solver | None = None) -> Solver:
@@ -58,23 +51,3 @@ def solver_for(problem: Problem, solver: Solver | None = None) -> Solver:
     own = default_solver(problem) if solver is None else solver
     own.refuse_unless_fit(problem)
     return own
-
-
-def _interpolated(problem: Problem) -> bool:
-    """Whether some product's rows are interpolated; most problems are told apart without their rows."""
-    if getattr(problem.policy, "intercept", False):
-        return False
-    return any(_interpolates(form) for form in affine_forms(problem))
-
-
-def _interpolates(form: AffineForm) -> bool:
-    """Whether a policy without intercept can pass through all rows at hardly any cost.
-
-    With lopsided costs of order 2 the constant of the ball then depends on slopes that are tiny beside
-    the others, and the primal-dual method stays at zero.
-    """
-    if not isinstance(form, WassersteinForm) or form.order == 1 or form.intercept:
-        return False
-    up, down = form.pieces.up, form.pieces.down
-    few = len(form.outcomes) <= ROWS_PER_COLUMN * form.contexts.shape[1]
-    return few and max(up, down) > LOPSIDED * min(up, down)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -70,7 +71,7 @@ def solve_many(
     True
     """
     check_choice("engine", engine, ("auto", "threads", "batch"))
-    problems = list(problems)
+    problems = _listed("problems", problems, "a sequence of Problem(...)")
     listed = _one_seed_each(seeds, len(problems))
     for problem in problems:
         if type(problem) is not Problem:  # asked here: a call for each of thousands takes long
@@ -90,10 +91,19 @@ def solve_many(
     return Solutions(len(problems), _solve_alone(problems, left, listed), batches)
 
 
+def _listed(name: str, values: Any, example: str) -> list[Any]:
+    """Return values as a list, or refuse by name what is none."""
+    try:
+        return [*iter(values)]
+    except TypeError:
+        check_instance(name, values, (), example)
+        raise
+
+
 def _one_seed_each(seeds: int | Sequence[int], count: int) -> list[int]:
     if isinstance(seeds, int | np.integer):
-        return [check_integer("seeds", int(seeds), at_least=0)] * count
-    listed = list(seeds)
+        return [check_integer("seeds", seeds, at_least=0)] * count
+    listed = _listed("seeds", seeds, "a whole number, or one for each problem")
     if len(listed) != count:
         raise InvalidInputError(
             f"seeds must be one number or one per problem ({count}), got {len(listed)}."

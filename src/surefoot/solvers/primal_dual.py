@@ -11,8 +11,9 @@ from surefoot.certificates.passes import RowPasses, why_no_passes
 from surefoot.costs import ConvexPiecewiseCost
 from surefoot.engines.affine import AFFINE_STEPS
 from surefoot.engines.affine_proof import why_no_dual, why_no_dual_lines
+from surefoot.engines.cutting_planes import CuttingPlaneRun, small_program
 from surefoot.engines.engine import Parameters
-from surefoot.engines.primal_dual import PrimalDualRun
+from surefoot.engines.primal_dual import STEPS_WHERE_STUCK, PrimalDualRun, may_stick
 from surefoot.io import register
 from surefoot.nominals import Empirical, RowBatches
 from surefoot.problem import Problem, affine_forms, user_parameters
@@ -32,6 +33,8 @@ from surefoot.validation import check_integer, check_number
 
 # Blocks between checks grow by this factor: the gap falls geometrically, so it is checked often.
 GROWTH = 1.2
+# Most rounds of cutting planes where the method stays where it is.
+MOST_ROUNDS = 500
 # Rehearsals need no proof to a per cent: costs on held-out rows are noisier than that.
 ROUGH_GAP, ROUGH_PASSES, ROUGH_STEPS, ROUGH_GROWTH = 0.04, 60, 4_000, 1.5
 
@@ -45,6 +48,9 @@ class PrimalDual(AffineSolver):
     row, moves its slope, and steps the policy along the mean of all slopes. No sample is moved: for
     a linear policy and a free support, the ambiguity ball is a penalty on the norm of the parameters.
     The gap falls geometrically, where that of ``DASGD`` falls like 1/sqrt(steps).
+
+    Where it may stay at zero (few rows, lopsided costs and no intercept), cutting planes go on after
+    some hundred thousand steps.
 
     Rows that do not fit into memory (``ParquetRows``) are solved on a sample; Newton's method, with a
     pass over all rows for each of its few steps, then goes on to the best policy of all, and the gap is
@@ -140,9 +146,26 @@ class PrimalDual(AffineSolver):
         answers = []
         for radius in radii:
             run.move_to(form.at_radius(float(radius)))
-            blocks = draw_blocks(run.form, rng, self.max_steps, self.growth)
-            answers.append(run_until(run, blocks, gap_tol=self.gap_tol, callback=self.callback))
+            stuck = self.max_steps > STEPS_WHERE_STUCK and may_stick(form) and small_program(form)
+            steps = STEPS_WHERE_STUCK if stuck else self.max_steps
+            blocks = draw_blocks(run.form, rng, steps, self.growth)
+            answer = run_until(run, blocks, gap_tol=self.gap_tol, callback=self.callback)
+            answers.append(self._unstuck(answer) if stuck and answer.steps >= steps else answer)
         return answers
+
+    def _unstuck(self, answer: ProductAnswer) -> ProductAnswer:
+        """Go on by cutting planes from where the method stays."""
+        assert isinstance(answer.form, WassersteinForm)  # or it was refused
+        run = CuttingPlaneRun(answer.form, answer.policy)
+        run.slopes, run.steps = answer.slopes, answer.steps
+        rounds = iter(np.zeros((MOST_ROUNDS, 1), dtype=np.int64))
+        planes = run_until(run, rounds, gap_tol=self.gap_tol, callback=self.callback)
+        seconds, steps = answer.history[-1].seconds, answer.steps
+        later = [
+            look._replace(steps=steps + look.steps, seconds=seconds + look.seconds)
+            for look in planes.history
+        ]
+        return replace(planes, steps=steps + planes.steps, history=(*answer.history, *later))
 
     def roughly(self, rows: int) -> Solver:
         """Return a solver for rehearsals on so many rows."""

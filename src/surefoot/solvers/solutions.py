@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
+from numbers import Integral
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from surefoot.certificates import Certificate, make_certificate, relative_gap
 from surefoot.engines.problem_batch import Replies
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.policies import LinearParameters
 from surefoot.solvers.base import Progress, Solution, sentence
 from surefoot.solvers.primal_dual import PrimalDual
@@ -151,11 +152,15 @@ class Solutions(Sequence[Solution]):
     def __getitem__(self, index: int) -> Solution: ...
     @overload
     def __getitem__(self, index: slice) -> list[Solution]: ...
-    def __getitem__(self, index: int | slice) -> Solution | list[Solution]:
+    def __getitem__(self, index: Any) -> Solution | list[Solution]:
         """Return one answer, or a list of some."""
         if isinstance(index, slice):
             return [self._answer(k) for k in range(*index.indices(len(self)))]
-        return self._answer(index)
+        if isinstance(index, bool) or not isinstance(index, Integral):
+            raise InvalidTypeError(
+                f"the number of an answer must be a whole number or a slice, got {index!r}."
+            )
+        return self._answer(int(index))
 
     def __iter__(self) -> Iterator[Solution]:
         """Give the answers in order."""
