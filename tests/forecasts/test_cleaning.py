@@ -63,12 +63,19 @@ def test_many_far_numbers_are_how_the_data_are():
 def test_far_contexts_that_do_not_stand_alone_are_kept():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 1))
-    X[:5, 0] = [6.0, 12.0, 27.0, 90.0, -265.0]
+    X[:5, 0] = [6.0, 12.0, 27.0, 75.0, -200.0]
     found = cleaned(X, rng.normal(size=100))
     assert found.suspects == ()
     assert len(found.kept) == 100
-    assert found.contexts.max() == found.most[0] == 90.0
-    assert found.contexts.min() == found.least[0] == -265.0
+    assert found.contexts.max() == found.most[0] == 75.0
+    assert found.contexts.min() == found.least[0] == -200.0
+
+
+def test_what_stands_alone_behind_a_gap_is_an_error_and_what_is_nearer_is_not():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 1))
+    X[:5, 0] = [6.0, 12.0, 27.0, 300.0, -350.0]
+    assert np.flatnonzero(gross_contexts(X, far_contexts(X))).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("factor", [100.0, 10.0, -1.0, 0.0])

@@ -18,8 +18,9 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 GROSS = 8.0
 # On the logarithm, where a factor of ten is a step of 2.3, fewer are enough.
 GROSS_LOG = 5.0
-# A context must be so many times as far out as any sound one, in a column of so many levels.
-ALONE, LEAST_LEVELS = 3.0, 5
+# A context must be so many times as far out as any sound one, or as any nearer one that is far, in a
+# column of so many levels.
+ALONE, ALONE_IN_TAIL, LEAST_LEVELS = 3.0, 5.0, 5
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
@@ -96,13 +97,17 @@ def far_contexts(contexts: FloatArray) -> BoolArray:
 
 
 def gross_contexts(contexts: FloatArray, far: BoolArray) -> BoolArray:
-    """Return which far numbers stand alone: several times as far out as any number that is not far.
+    """Return which far numbers stand alone: several times as far out as any that is nearer.
 
     So the long tail of rain is no error.
     """
-    away = np.abs(contexts - np.median(contexts, axis=0))
-    sound = np.where(far, 0.0, away).max(axis=0)
-    return np.asarray(far & (np.where(far, away, np.inf).min(axis=0) > ALONE * sound))
+    away, gross = np.abs(contexts - np.median(contexts, axis=0)), far.copy()
+    for j in np.flatnonzero(far.any(axis=0)):
+        outwards = np.sort(away[far[:, j], j])
+        sound = ALONE * away[~far[:, j], j].max()
+        gaps = outwards[outwards > np.append(sound, ALONE_IN_TAIL * outwards[:-1])]
+        gross[:, j] &= away[:, j] >= gaps.min(initial=np.inf)
+    return gross
 
 
 def column_range(contexts: FloatArray, without: BoolArray) -> tuple[FloatArray, FloatArray]:
