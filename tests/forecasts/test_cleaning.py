@@ -114,6 +114,16 @@ def test_slips_beside_long_tailed_contexts_have_no_say_in_what_is_expected():
     assert slope == pytest.approx(5.0, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_slips_in_the_farthest_rows_of_a_long_tail_are_errors(seed):
+    rng = np.random.default_rng(seed)
+    rain = np.where(rng.uniform(size=100) < 0.6, 0.0, 5.0 * rng.exponential(size=100) ** 2)
+    X, y = np.column_stack([rain, rng.normal(size=100)]), 20.0 + 2.0 * rng.normal(size=100)
+    slips = np.argsort(rain)[-3:]
+    y[slips] *= 100.0
+    assert np.flatnonzero(judged_outcomes(X, y).gross).tolist() == sorted(slips)
+
+
 @pytest.mark.parametrize("true", [True, False])
 def test_a_lone_far_context_is_kept_if_its_outcome_belongs_to_it(true):
     rng = np.random.default_rng(0)

@@ -229,32 +229,40 @@ class TestStack:
         X, y = incomes(80)
         stack = fitted(unit * X, y)
         assert stack.trend.tolist() == []
-        ranges = np.array([1.0, 0.5 * stack.lines[0]])
+        ranges = np.array([0.9, 0.5 * stack.lines[1, 0]])
         at = stack.most + ranges[:, None] * np.array([stack.most[0] - stack.least[0], 0.0])
         at[:, 1] = unit
         assert stack(at) == pytest.approx(5.0 * at[:, 0] / unit, rel=0.1)
         beyond = np.array([[1e9 * unit, unit], [1e8 * unit, unit]])
         assert np.ptp(stack(beyond)) == 0.0
         assert stack.far(beyond)[:, 0].all()
-        assert not stack.far(at).any()
+        assert stack.far(at)[:, 0].tolist() == [False, True]  # followed, and named
+
+    def test_lines_go_on_on_the_side_of_the_long_tail_alone(self):
+        X, y = incomes(80)
+        stack = fitted(X, y)
+        assert stack.lines[0].tolist() == [0.0, 0.0]
+        below = np.array([[stack.least[0] - 2.0 * np.ptp(X[:, 0]), 1.0], [stack.least[0], 1.0]])
+        far, edge = stack(below)
+        assert far == pytest.approx(edge, abs=0.05 * np.ptp(y))
 
     def test_a_line_that_ends_in_the_tail_is_not_followed(self):
         X, y = incomes(80)
         y = np.minimum(y, 15.0) + 0.1 * y.std() * rng_for(1, "ends").standard_normal(80)
         stack = fitted(X, y)
-        assert stack.lines.tolist() == [0.0, 0.0]
+        assert not stack.lines.any()
 
     def test_no_tail_no_line(self):
         rng = rng_for(8, "lines")
         X = rng.uniform(size=(80, 2))
-        assert fitted(X, 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)).lines.tolist() == [0.0, 0.0]
+        assert not fitted(X, 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)).lines.any()
 
     def test_own_numbers_are_a_past_and_others_in_a_long_tail_a_line(self):
         X, y = incomes(80)
         apart = ranges_of(X, y, np.array([0]))
         X[:40, 0] = y[:40]
-        assert apart[0] > 0.0
-        assert ranges_of(X, y, np.array([0]))[0] == 0.0
+        assert apart[1, 0] > 0.0
+        assert not ranges_of(X, y, np.array([0])).any()
 
     def test_protection_follows_no_lines(self):
         X, y = incomes(80)

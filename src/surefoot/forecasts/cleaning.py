@@ -35,6 +35,8 @@ LEAST_ROWS = 8
 QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0, 1e3])
 # Its outcomes are cut anew so often, or until they move by this share of what they may be away.
 TURNS, SETTLED = 10, 1e-3
+# Far outcomes are believed if that leaves at most this share of the errors of the other rows.
+SHARED_LINE = 0.98
 # About so many rows are learned from, at most twice as many.
 MANY_ROWS = 20_000
 SCALE_LEVELS = np.array([0.1, 0.25, 0.75, 0.9])
@@ -163,9 +165,10 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
 def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
     """Return what a linear forecast, learned without the row, expects of each row.
 
-    Outcomes far from it are cut and it is learned again until nothing moves (Huber's estimator). So
-    a slip has a bounded say, and a far context still has the outcome that belongs to it. Of many rows
-    some are learned from.
+    Far outcomes are cut. Where that serves the other rows, outcomes far from the forecast are cut in
+    their place, and it is learned again until nothing moves (Huber's estimator): so a slip has a
+    bounded say, and a far context still has the outcome that belongs to it. Of many rows some are
+    learned from.
     """
     every = max(len(outcomes) // MANY_ROWS, 1)
     some = Rows.of(contexts[::every], outcomes[::every], None)
@@ -173,21 +176,29 @@ def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
     if some.trivial:
         return np.full(len(outcomes), middle)
     spectrum = Spectrum.of(some.scaled / np.sqrt(some.scaled.shape[1]), some)
-    # Far outcomes begin cut or as they are: contexts with long tails spoil the one, slips the other.
     bounded = np.clip(some.outcomes, middle - most, middle + most)
-    starts = [bounded] if (bounded == some.outcomes).all() else [bounded, some.outcomes]
-    settled = [_settled(spectrum, some, start) for start in starts]
-    scales = robust_scale(np.column_stack([some.outcomes - told for told, _ in settled]))
-    told, slopes = settled[int(np.argmin(scales))]
+    told, slopes = _settled(spectrum, some, bounded, 1)
+    errors = np.abs(some.outcomes - told)
+    sound = errors <= GROSS * robust_scale(errors[:, None])
+    if not sound.all():
+        # Far outcomes that belong to far contexts bring other rows nearer to the line, slips do not.
+        least = SHARED_LINE * errors[sound].mean()
+        for start in (bounded, some.outcomes):
+            other = _settled(spectrum, some, start, TURNS)
+            left = np.abs(some.outcomes - other[0])[sound].mean()
+            if left < least:
+                least, (told, slopes) = left, other
     if every == 1:
         return told
     kept = some.varies
     return np.asarray(told.mean() + (contexts[:, kept] - some.mean[kept]) / some.spread[kept] @ slopes)
 
 
-def _settled(spectrum: Spectrum, rows: Rows, bounded: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _settled(
+    spectrum: Spectrum, rows: Rows, bounded: FloatArray, turns: int
+) -> tuple[FloatArray, FloatArray]:
     """Return what is expected of each row, and the slopes, once outcomes are cut where they are far."""
-    for _ in range(TURNS):
+    for _ in range(turns):
         paths = spectrum.of_outcomes(rows.telling(bounded)).solve(QUICK, np.zeros(len(QUICK)))
         likely = paths.by_evidence()
         told, before = bounded - likely @ paths.errors, bounded

@@ -130,8 +130,10 @@ class Ensemble:
             assert isinstance(line, Level)  # of a linear forecast, as candidates come
             decided, slopes = tried[1].decide(line.constant), line.forecast.theta
             lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
-            past = past[lines[past] == 0.0]
-            along = np.where(lines > 0.0, 0.0, moving_along(rows, past))
+            known = np.flatnonzero(lines.any(axis=0))
+            past = np.setdiff1d(past, known)
+            along = moving_along(rows, past)
+            along[known] = 0.0
             stack = replace(stack, trend=past, along=along, lines=lines)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)

@@ -34,7 +34,7 @@ LEAST_FACTOR = 1e-3
 # So many rows are farthest out on each side of a column, or this share of few rows. A tail is long from
 # so many ranges of the others on, and a line is known to go on for so many times its length if it costs
 # the farthest rows at most this share of a line that ends near the others.
-TAIL_ROWS, TAIL_SHARE, LONG_TAIL, TIMES_TAIL, LINE_SHARE = 5, 0.15, 0.5, 10.0, 0.5
+TAIL_ROWS, TAIL_SHARE, LONG_TAIL, TIMES_TAIL, LINE_SHARE = 5, 0.15, 0.5, 6.0, 0.33
 # A column that is like outcomes and holds at least this share of their very numbers is their past.
 OWN_NUMBERS = 0.2
 
@@ -115,7 +115,9 @@ def moving_along(rows: Rows, past: IntArray) -> FloatArray:
 def ranges_of_lines(
     rows: Rows, past: IntArray, decided: FloatArray, slopes: FloatArray, pieces: Pieces, usual: float
 ) -> FloatArray:
-    """Return for how many ranges outside a line is known to go on, zero where it is not known to.
+    """Return for how many ranges below and above a line is known to go on, shape (2, columns).
+
+    It is zero where no line is known to go on.
 
     Parameters
     ----------
@@ -135,28 +137,33 @@ def ranges_of_lines(
     Examples
     --------
     >>> incomes = np.exp(1.5 * np.random.default_rng(0).standard_normal((50, 2)))
-    >>> spent, cost = incomes[:, 0] + np.minimum(incomes[:, 1], 2.0), Pieces.kinked(up=1.0, down=1.0)
-    >>> rows, line = Rows.of(incomes, spent, None), incomes @ np.ones(2)
-    >>> ranges_of_lines(rows, np.zeros(0, dtype=int), line, np.ones(2), cost, 0.3).round()
-    array([34.,  0.])
+    >>> line, none, cost = incomes[:, 0], np.zeros(0, dtype=int), Pieces.kinked(up=1.0, down=1.0)
+    >>> rows = Rows.of(incomes, line + 0.1, None)
+    >>> ranges_of_lines(rows, none, line, np.array([1.0, 0.0]), cost, 0.3).round()
+    array([[0., 0.],
+           [4., 0.]])
     """
-    ranges, m = np.zeros(len(slopes)), min(TAIL_ROWS, int(TAIL_SHARE * len(decided)))
+    ranges, m = np.zeros((2, len(slopes))), min(TAIL_ROWS, int(TAIL_SHARE * len(decided)))
     if m < 2:
         return ranges
     ordered = np.sort(rows.contexts, axis=0)
     low, high = ordered[m - 1], ordered[-m]
-    width, tail = high - low, np.maximum(ordered[-1] - high, low - ordered[0])
-    for j in np.flatnonzero((width > 0.0) & (tail >= LONG_TAIL * width)):
-        column = rows.contexts[:, j]
+    width, tails = high - low, np.stack([low - ordered[0], ordered[-1] - high])
+    for side, j in np.argwhere((width > 0.0) & (tails >= LONG_TAIL * width)):
+        column, room = rows.contexts[:, j], usual * width[j]
         if j in past and np.isin(column, rows.outcomes).mean() >= OWN_NUMBERS:
             continue
-        beyond = column - np.clip(column, low[j] - usual * width[j], high[j] + usual * width[j])
+        beyond = (
+            np.maximum(column - high[j] - room, 0.0)
+            if side
+            else np.minimum(column - low[j] + room, 0.0)
+        )
         line, ending = (
             rows.masses[beyond != 0.0] @ pieces.evaluate((told - rows.outcomes)[beyond != 0.0])
             for told in (decided, decided - slopes[j] * beyond)
         )
         if line < LINE_SHARE * ending:
-            ranges[j] = TIMES_TAIL * tail[j] / width[j]
+            ranges[side, j] = TIMES_TAIL * tails[side, j] / width[j]
     return ranges
 
 

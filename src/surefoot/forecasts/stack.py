@@ -67,8 +67,8 @@ class Stack:
     along
         How much each column changes with the level of the past; None is one for the past alone.
     lines
-        For how many ranges outside linear forecasts are known to go on in each column, zero where they
-        are not; None is zero everywhere.
+        For how many ranges below and above linear forecasts are known to go on in each column, shape
+        (2, columns), zero where they are not; None is zero everywhere.
     """
 
     members: tuple[Member, ...]
@@ -102,9 +102,10 @@ class Stack:
             check_array("trend", self.trend, (len(self.trend),), int)
             if not np.isin(self.trend, np.arange(len(self.least))).all():
                 raise InvalidInputError(f"trend must name columns, got {self.trend}.")
-        for name in ("along", "lines"):
-            if getattr(self, name) is not None:
-                check_array(name, getattr(self, name), self.least.shape)
+        if self.along is not None:
+            check_array("along", self.along, self.least.shape)
+        if self.lines is not None:
+            check_array("lines", self.lines, (2, len(self.least)))
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -138,23 +139,21 @@ class Stack:
                 slopes += weight * member.forecast.theta
                 total += float(weight)
         # Where lines are known to go on, members without them have no say.
-        return np.where(self._known > 0.0, slopes / (total or 1.0), slopes)
+        return np.where(self._known.any(axis=0), slopes / (total or 1.0), slopes)
 
     @property
     def _known(self) -> FloatArray:
-        """For how many ranges lines are known to go on, shape (columns,)."""
-        return np.zeros(len(self.least)) if self.lines is None else self.lines
+        """For how many ranges below and above lines are known to go on, shape (2, columns)."""
+        return np.zeros((2, len(self.least))) if self.lines is None else self.lines
 
     def _beyond(self, contexts: FloatArray, most_ranges: float | FloatArray) -> FloatArray:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
         most = self._cut(contexts, np.maximum(most_ranges, self.margin))
         moves = most - self._cut(contexts, self.margin)
-        return moves * trust_of_farthest(self._outside(contexts) / self._far_margins)
-
-    @property
-    def _far_margins(self) -> FloatArray:
-        """What far is in each column: where lines go on, only what lies beyond them."""
-        return np.maximum(self._known, self.far_margin)
+        # Where lines are known to go on, only what lies beyond them may be an error.
+        below, above = self._known
+        far = np.maximum(np.where(contexts < self.least, below, above), self.far_margin)
+        return moves * trust_of_farthest(self._outside(contexts) / far)
 
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
@@ -180,13 +179,13 @@ class Stack:
         return 0.0 if self.lower >= 0.0 else -np.inf
 
     def _cut(self, contexts: FloatArray, margin: float | FloatArray) -> FloatArray:
-        """Return contexts cut to so many ranges outside what was seen."""
-        room = margin * (self.most - self.least)
-        return np.clip(contexts, self.least - room, self.most + room)
+        """Return contexts cut to so many ranges outside what was seen, below and above or both."""
+        below, above = np.broadcast_to(margin, (2, len(self.least))) * (self.most - self.least)
+        return np.clip(contexts, self.least - below, self.most + above)
 
     def far(self, contexts: FloatArray) -> BoolArray:
         """Return which numbers are far outside, shape of the contexts; not of constant columns."""
-        return self._outside(contexts) > self._far_margins
+        return self._outside(contexts) > self.far_margin
 
     def _outside(self, contexts: FloatArray) -> FloatArray:
         """Return how many ranges numbers lie outside what was seen; constant columns have none."""
