@@ -138,6 +138,13 @@ def test_a_lone_far_context_is_kept_if_its_outcome_belongs_to_it(true):
     assert result.most[0] == (40.0 if true else np.delete(X[:, 0], 7).max())
 
 
+def test_errors_of_one_size_have_no_scale_and_no_warning():
+    X = np.array([0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1.0])[:, None]
+    y = np.array([0, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0.0])
+    with np.errstate(all="raise"):
+        assert np.isfinite(expected_outcomes(X, y)).all()
+
+
 def test_too_few_rows_are_never_suspected():
     assert not judged_outcomes(np.zeros((5, 1)), np.array([1.0, 1.1, 0.9, 1.0, 999.0])).gross.any()
 

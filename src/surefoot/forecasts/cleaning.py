@@ -178,11 +178,11 @@ def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
     spectrum = Spectrum.of(some.scaled / np.sqrt(some.scaled.shape[1]), some)
     bounded = np.clip(some.outcomes, middle - most, middle + most)
     told, slopes = _settled(spectrum, some, bounded, 1)
-    errors = np.abs(some.outcomes - told)
-    sound = errors <= GROSS * robust_scale(errors[:, None])
+    errors = some.outcomes - told
+    sound = np.abs(errors - np.median(errors)) <= GROSS * robust_scale(errors[:, None])
     if not sound.all():
         # Far outcomes that belong to far contexts bring other rows nearer to the line, slips do not.
-        least = SHARED_LINE * errors[sound].mean()
+        least = SHARED_LINE * np.abs(errors[sound]).mean()
         for start in (bounded, some.outcomes):
             other = _settled(spectrum, some, start, TURNS)
             left = np.abs(some.outcomes - other[0])[sound].mean()
