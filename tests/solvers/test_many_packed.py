@@ -125,6 +125,7 @@ def test_where_the_method_sticks_cutting_planes_go_on():
         found = PrimalDual().solve(problem)
         assert found.converged
         assert 300_000 < found.n_steps < 301_000
+        assert found.status.startswith("PrimalDual and CuttingPlanes converged after 300,")
         steps, seconds = (
             [getattr(look, name) for look in found.history] for name in ("steps", "seconds")
         )

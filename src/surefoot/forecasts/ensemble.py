@@ -9,7 +9,7 @@ minimises
 over the honest decisions H, with sigma the standard deviation of the prior average's costs: few rows
 leave the weights near w_0, many let the data speak. Contexts are cut near what was seen, and decisions
 near the outcomes seen; beyond, they follow the outcome's own past. Rows that look like errors are left
-out and named.
+out and named. In columns with long tails lines may go on.
 """
 
 import math
@@ -20,6 +20,7 @@ import numpy as np
 from surefoot.costs import Pieces
 from surefoot.engines.weight_kernel import exponentiated_gradient
 from surefoot.forecasts.candidates import (
+    Candidate,
     by_others,
     candidates,
     fold_masses,
@@ -126,15 +127,7 @@ class Ensemble:
         weights = weighed(rows.masses)
         stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend=None)
         if self.protect == 0.0:  # to follow contexts is what protection is against
-            line = members[1]
-            assert isinstance(line, Level)  # of a linear forecast, as candidates come
-            decided, slopes = tried[1].decide(line.constant), line.forecast.theta
-            lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
-            known = np.flatnonzero(lines.any(axis=0))
-            past = np.setdiff1d(past, known)
-            along = moving_along(rows, past)
-            along[known] = 0.0
-            stack = replace(stack, trend=past, along=along, lines=lines)
+            stack = _following(stack, rows, past, tried[1], pieces)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 
@@ -183,6 +176,19 @@ class HonestStack:
     decisions: FloatArray
     kept: IntArray
     suspects: tuple[Suspect, ...]
+
+
+def _following(stack: Stack, rows: Rows, past: IntArray, linear: Candidate, pieces: Pieces) -> Stack:
+    """Return a stack that follows the past, and lines where they are known to go on, outside."""
+    line = stack.members[1]
+    assert isinstance(line, Level)  # of the linear forecast, as candidates come
+    decided, slopes = linear.decide(line.constant), line.forecast.theta
+    lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
+    known = np.flatnonzero(lines.any(axis=0))
+    past = np.setdiff1d(past, known)
+    along = moving_along(rows, past)
+    along[known] = 0.0
+    return replace(stack, trend=past, along=along, lines=lines)
 
 
 def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:

@@ -160,6 +160,8 @@ class ProductAnswer:
         Whether the user ended the run.
     history
         The checks, in order.
+    finished_by
+        The solver that went on where the one that was asked stays, or nothing.
     """
 
     form: AffineForm | JointForm
@@ -169,6 +171,7 @@ class ProductAnswer:
     steps: int
     interrupted: bool = False
     history: tuple[Progress, ...] = ()
+    finished_by: str = ""
 
     @property
     def policy(self) -> tuple[FloatArray, Any]:
@@ -192,7 +195,8 @@ def assemble(
     converged = bool(certificate.gap <= gap_tol)
     interrupted = any(product.interrupted for product in products)
     share = f"certified gap {100 * certificate.gap:.2g} %, tolerance {100 * gap_tol:.2g} %"
-    name = type(solver).__name__
+    others = {product.finished_by for product in products if product.finished_by}
+    name = " and ".join([type(solver).__name__, *sorted(others)])
     status = sentence(name, steps, share, converged, interrupted=interrupted, advice=advice)
     if warn and not converged:
         warn_user(status, ConvergenceWarning)

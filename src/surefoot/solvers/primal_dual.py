@@ -50,7 +50,7 @@ class PrimalDual(AffineSolver):
     The gap falls geometrically, where that of ``DASGD`` falls like 1/sqrt(steps).
 
     Where it may stay at zero (few rows, lopsided costs and no intercept), cutting planes go on after
-    some hundred thousand steps.
+    some hundred thousand steps, and the status names them.
 
     Rows that do not fit into memory (``ParquetRows``) are solved on a sample; Newton's method, with a
     pass over all rows for each of its few steps, then goes on to the best policy of all, and the gap is
@@ -165,7 +165,8 @@ class PrimalDual(AffineSolver):
             look._replace(steps=steps + look.steps, seconds=seconds + look.seconds)
             for look in planes.history
         ]
-        return replace(planes, steps=steps + planes.steps, history=(*answer.history, *later))
+        history = (*answer.history, *later)
+        return replace(planes, steps=steps + planes.steps, history=history, finished_by="CuttingPlanes")
 
     def roughly(self, rows: int) -> Solver:
         """Return a solver for rehearsals on so many rows."""
