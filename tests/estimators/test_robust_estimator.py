@@ -2,7 +2,6 @@ import copy
 import inspect
 import io
 import pickle
-import random
 import re
 
 import joblib
@@ -21,6 +20,7 @@ from surefoot.costs import Newsvendor
 from surefoot.exceptions import ConvergenceWarning, DataWarning, InvalidInputError
 from surefoot.policies import Linear
 from surefoot.solvers import DASGD, PrimalDual
+from tests.global_randomness import left_alone
 
 B, H = 1.0, 0.2
 COST = Newsvendor(B, H)
@@ -328,21 +328,13 @@ def test_no_silent_failure_random_state_accepted_and_not_honoured(data, radius):
 
 
 def test_no_silent_failure_global_random_state_reset_on_every_call(data, tmp_path):
-    np.random.seed(123)  # noqa: NPY002
-    random.seed(123)
-    before, plain = np.random.get_state(), random.getstate()  # noqa: NPY002
-    model = RobustNewsvendor(radius="auto").fit(data.X, data.y)
-    model.worst_case(data.X, data.y)
-    model.partial_fit(data.X, data.y)
-    model.save(tmp_path / "model")
-    after = np.random.get_state()  # noqa: NPY002
-    assert before[0] == after[0]
-    np.testing.assert_array_equal(before[1], after[1])
-    assert before[2:] == after[2:]
-    assert random.getstate() == plain
-    # Nor does the fit listen to it.
-    np.random.seed(99)  # noqa: NPY002
-    again = RobustNewsvendor(radius="auto").fit(data.X, data.y).partial_fit(data.X, data.y)
+    with left_alone(seed=123):
+        model = RobustNewsvendor(radius="auto").fit(data.X, data.y)
+        model.worst_case(data.X, data.y)
+        model.partial_fit(data.X, data.y)
+        model.save(tmp_path / "model")
+    with left_alone(seed=99):  # nor does the fit listen to it
+        again = RobustNewsvendor(radius="auto").fit(data.X, data.y).partial_fit(data.X, data.y)
     np.testing.assert_array_equal(again.predict(data.X), model.predict(data.X))
 
 

@@ -6,6 +6,7 @@ from scipy import stats
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import Joint, Sampler
+from tests.global_randomness import left_alone
 
 
 def simulator(rng, size):
@@ -160,10 +161,8 @@ def test_one_draw_is_one_row(distribution):
 
 
 def test_neither_the_trial_draw_nor_sampling_touches_global_randomness():
-    np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    Joint(stats.multivariate_normal(np.zeros(2))).sample(np.random.default_rng(0), 10)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    with left_alone(seed=0):
+        Joint(stats.multivariate_normal(np.zeros(2))).sample(np.random.default_rng(0), 10)
 
 
 FROZEN = "distribution must be a frozen joint distribution of scipy.stats such as multivariate_normal(mean, cov)"

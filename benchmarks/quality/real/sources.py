@@ -1,6 +1,7 @@
 """A task, and what tasks are made of: tables inside packages, calendar terms, lags."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,6 @@ def r_data(package: str, name: str) -> pd.DataFrame:
 
 def csv_data(package: str, *path: str) -> pd.DataFrame:
     """Return a table that lies in a package."""
-    from importlib.util import find_spec  # noqa: PLC0415
 
     spec = find_spec(package)
     assert spec is not None, f"{package} is not installed: pip install 'surefoot[bench]'"
