@@ -169,9 +169,12 @@ def last_line(code, folder):
     return done.stdout.splitlines()[-1]
 
 
+# Whoever runs the tests in the background has told them to ignore Ctrl-C; a person's shell has not.
 PRESSED = """
 import os, signal, sys
 from surefoot.cli.main import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Panic(BaseException):
     pass

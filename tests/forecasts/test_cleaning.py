@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from surefoot.forecasts import cleaning
 from surefoot.forecasts.cleaning import (
     cleaned,
     column_range,
@@ -103,6 +104,15 @@ def test_a_far_outcome_that_a_long_tailed_context_explains_is_expected():
     judged = judged_outcomes(X, y)
     assert not judged.gross.any()
     np.testing.assert_array_equal(judged.bounded, y)
+
+
+def test_of_many_rows_some_are_learned_from_and_all_are_told(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 2))
+    y = 3.0 + X @ [2.0, -1.0] + 0.1 * rng.normal(size=500)
+    y[1::5] += 50.0  # rows that are not looked at have no say
+    monkeypatch.setattr(cleaning, "MANY_ROWS", 100)
+    assert expected_outcomes(X, y) == pytest.approx(3.0 + X @ [2.0, -1.0], abs=0.2)
 
 
 def test_slips_beside_long_tailed_contexts_have_no_say_in_what_is_expected():

@@ -38,8 +38,8 @@ def incomes(n):
 
 
 def ranges_of(X, y, past):
-    line = 5.0 * X[:, 0]
-    return ranges_of_lines(Rows.of(X, y, None), past, line, np.array([5.0, 0.0]), COST, 0.3)
+    rows = Rows.of(X, y, None)
+    return ranges_of_lines(rows, past, X[:, 0] + 1e-6, np.array([1.0, 0.0]), COST, 0.3)
 
 
 def fitted(X, y, cost=COST):
@@ -258,11 +258,12 @@ class TestStack:
         assert not fitted(X, 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)).lines.any()
 
     def test_own_numbers_are_a_past_and_others_in_a_long_tail_a_line(self):
-        X, y = incomes(80)
-        apart = ranges_of(X, y, np.array([0]))
-        X[:40, 0] = y[:40]
-        assert apart[1, 0] > 0.0
-        assert not ranges_of(X, y, np.array([0])).any()
+        X, past = incomes(80)[0], np.array([0])
+        same, other = 5.0 * X[:, 0], 5.0 * X[:, 0] + 1e-3
+        X[:, 0] = same
+        assert ranges_of(X, other, past)[1, 0] > 0.0
+        assert ranges_of(X, same, np.zeros(0, dtype=int))[1, 0] > 0.0
+        assert not ranges_of(X, same, past).any()
 
     def test_protection_follows_no_lines(self):
         X, y = incomes(80)
