@@ -98,6 +98,13 @@ class TestOwnPast:
     def test_equal_outcomes_have_none(self):
         assert past_of(growing(30)[0], np.ones(30)) == []
 
+    @pytest.mark.parametrize(("n", "told"), [(20, []), (100, [0])])
+    def test_a_few_days_with_sales_tell_no_past(self, n, told):
+        y = np.zeros(n)
+        y[: n // 5] = np.arange(1.0, n // 5 + 1.0)
+        past = np.append(y[1:], 0.0)
+        assert past_of(past[:, None], y) == told
+
     def test_many_rows_are_looked_at_in_part(self):
         X, y = growing(5 * MANY_ROWS)
         kept = np.arange(0, len(y), 5)

@@ -20,7 +20,8 @@ from surefoot.costs import Pieces
 from surefoot.forecasts.rows import Rows
 from surefoot.typing import FloatArray, IntArray
 
-# With fewer rows nothing is followed, and about this many are looked at, at most twice as many.
+# With fewer rows nothing is followed; those without sales, or of another common outcome, do not count.
+# About so many rows are looked at, at most twice as many.
 LEAST_ROWS, MANY_ROWS = 10, 2_000
 # Of a column's sorted numbers with sorted outcomes: the least correlation of an own past, and of the
 # numbers as they come: what says nothing of outcomes is not worth following.
@@ -53,7 +54,10 @@ def own_past(rows: Rows) -> IntArray:
     every = len(rows.outcomes) // MANY_ROWS
     if every > 1:
         rows = Rows(rows.contexts[::every], rows.outcomes[::every], rows.masses[::every])
-    if len(rows.outcomes) < LEAST_ROWS or rows.trivial:
+    # Columns of many zeros are alike, whatever they hold.
+    repeats = np.unique(rows.outcomes, return_counts=True)[1]
+    common = repeats[repeats > 1].max(initial=0)
+    if len(rows.outcomes) - common < LEAST_ROWS or rows.trivial:
         return np.zeros(0, dtype=np.int64)
     scaled, kept, centred = rows.scaled, rows.varies, rows.outcomes - rows.average
     deviation = np.sqrt(rows.masses @ centred**2 / rows.masses.sum())
