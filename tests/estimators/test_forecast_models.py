@@ -204,9 +204,9 @@ def test_numbers_for_each_column_stand_beside_frozen_columns(options, tmp_path):
     X, y = wave(60, 0)
     model = policy(0.5, frozen=(1,), solver=DASGD(gap_tol=0.1), **options).fit(X, y)
     sample = model.worst_case(X, y)
-    assert sample.contexts.shape[1] == 2
+    np.testing.assert_array_equal(sample.contexts[:, 1], X[sample.rows, 1])
     if "support" in options:
-        assert (np.abs(sample.contexts) <= [2.0 + 1e-9, 3.0 + 1e-9]).all()
+        assert (np.abs(sample.contexts[:, [0, 2]]) <= [2.0 + 1e-9, 3.0 + 1e-9]).all()
     else:
         np.testing.assert_array_equal(model.scale_, [1.0, 3.0])
     model.save(tmp_path / "m")
@@ -218,6 +218,16 @@ def test_numbers_for_each_column_stand_beside_frozen_columns(options, tmp_path):
         one.partial_fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("name", "frozen"), [("frozen", [1]), ("all frozen", [0, 1, 2]), ("frozen support", [0])]
+)
+def test_the_worst_case_has_every_column_and_frozen_ones_stay(name, frozen):
+    X, y = wave(40, 0)
+    moved = MODELS[name]().fit(X, y).worst_case(X, y, radius=0.5)
+    np.testing.assert_array_equal(moved.contexts[:, frozen], X[moved.rows][:, frozen])
+    assert moved.contexts.shape == (len(moved.rows), 3)
+
+
 def test_frozen_columns_are_left_to_the_forecast():
     X, y = wave(60, 0)
     frame = pd.DataFrame(X, columns=["heat", "holiday", "rain"])
@@ -225,7 +235,7 @@ def test_frozen_columns_are_left_to_the_forecast():
     by_place = RobustNewsvendor(frozen=(1,)).fit(X, y)
     np.testing.assert_array_equal(by_name.predict(frame), by_place.predict(X))
     assert by_name.parameters_.theta.shape == (2, 1)
-    assert by_name.worst_case(frame, y).contexts.shape[1] == 2
+    assert by_name.worst_case(frame, y).contexts.shape[1] == 3
     moved = frame.assign(holiday=frame["holiday"] + 0.5)
     change = by_name.predict(moved) - by_name.predict(frame)
     told = forecast(by_name)(moved.to_numpy()) - forecast(by_name)(frame.to_numpy())

@@ -26,7 +26,7 @@ from surefoot.estimators.scikit_learn_habits import LinearCoefficients
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.forecasts import Forecasts, Suspect
 from surefoot.nominals import Empirical, Nominal
-from surefoot.policies import Policy
+from surefoot.policies import Policy, Select
 from surefoot.problem import Problem
 from surefoot.typing import FloatArray
 from surefoot.validation import check_number, weight_vector
@@ -154,6 +154,11 @@ shift by 0.3 standard deviations, at most 0.598.
         row = np.zeros((1, self.problem_.nominal.n_columns))
         return int(self.problem_.policy.transform(row).shape[1])
 
+    @property
+    def _offset(self) -> Any:
+        """What decisions are beside their linear part, None if there is nothing."""
+        return getattr(self.problem_.policy, "offset", None)
+
     def _per_product(self, values: FloatArray) -> Any:
         return float(values[0]) if self._single else values
 
@@ -167,10 +172,9 @@ shift by 0.3 standard deviations, at most 0.598.
 
     def _warn_of_far_contexts(self, X: FloatArray) -> None:
         """Name columns that are far outside what was seen."""
-        offset = getattr(self.problem_.policy, "offset", None)
-        if not isinstance(offset, Forecasts):
+        if not isinstance(self._offset, Forecasts):
             return
-        far = offset.far(X)
+        far = self._offset.far(X)
         if far.any():
             warn_user(far_sentence(far, X, self._column_labels()), DataWarning)
 
@@ -211,7 +215,15 @@ shift by 0.3 standard deviations, at most 0.598.
         X, y = check_pairs(self, X, y, reset=False)
         rho = self.radius_ if radius is None else check_number("radius", radius, at_least=0)
         rows = Empirical(X, self._outcomes(y), sample_weight)
-        return adversary_of(self.problem_.around(rows).at_radius(rho), self.parameters_)
+        moved = adversary_of(self.problem_.around(rows).at_radius(rho), self.parameters_)
+        features = self.problem_.policy.features
+        own = (moved.rows >= 0).all()
+        if own and isinstance(self._offset, Forecasts) and isinstance(features, Select):
+            # Frozen columns are none of the correction's: they come back as they are.
+            contexts, kept = X[moved.rows].copy(), list(features.columns)
+            contexts[:, kept] = moved.contexts[:, : len(kept)]
+            moved = moved._replace(contexts=contexts)
+        return moved
 
     def augmentation(
         self, X: Any = None, y: Any = None, *, radius: float | None = None

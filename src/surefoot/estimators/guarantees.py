@@ -100,6 +100,11 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
             f"No bound is stated: of {len(rows.weights)} rows only about {rare:.1f} lie on the "
             f"rarer side of the best decisions, and {LEAST_RARE} are needed for one that holds."
         ))  # fmt: skip
+    if (np.ptp(rows.outcomes, axis=0) == 0.0).any():
+        return Guarantee(None, suspects=suspects, reason=(
+            f"No bound is stated: all {len(rows.weights)} outcomes are equal, and so do not tell how "
+            "much others may cost."
+        ))  # fmt: skip
     rolled = getattr(model, "_rolling", None)
     bound = cost_bound(honest, rolled)
     blocks = () if rolled is None else tuple(rolled.costs.tolist())
