@@ -22,13 +22,16 @@ def machine():
 
 
 def write_csv(name, rows):
-    """Write rows (dicts with equal keys) to results/NAME.csv, with the machine and the date."""
+    """Write rows (dicts with equal keys) to results/NAME.csv, with the machine and the date.
+
+    Rows that name theirs keep them: they were measured before.
+    """
     path = RESULTS / f"{name}.csv"
     stamp = {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=[*rows[0], *stamp])
+        writer = csv.DictWriter(file, fieldnames=list({**rows[0], **stamp}))
         writer.writeheader()
-        writer.writerows({**row, **stamp} for row in rows)
+        writer.writerows({**stamp, **row} for row in rows)
     print(f"wrote {path}")
 
 

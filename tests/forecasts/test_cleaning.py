@@ -10,6 +10,7 @@ from surefoot.forecasts.cleaning import (
     far_contexts,
     gross_contexts,
     judged_outcomes,
+    lone_levels,
     robust_scale,
 )
 
@@ -104,6 +105,32 @@ def test_a_far_outcome_that_a_long_tailed_context_explains_is_expected():
     judged = judged_outcomes(X, y)
     assert not judged.gross.any()
     np.testing.assert_array_equal(judged.bounded, y)
+
+
+@pytest.mark.parametrize("typed", [999999.0, 10.0, -100.0])
+def test_a_lone_number_among_flags_is_a_slip_whatever_the_outcome(typed):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(60) % 10 == 0, rng.normal(size=60)]).astype(float)
+    y = 50.0 + 60.0 * X[:, 0] + rng.normal(size=60)
+    X[33, 0] = typed
+    clean = cleaned(X, y)
+    assert [(s.row, s.column, s.value) for s in clean.suspects] == [(33, "0", typed)]
+    assert 33 not in clean.kept
+    assert (clean.least[0], clean.most[0]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [0] * 40 + [1] * 15 + [2] * 4 + [7],  # a count with a tail
+        [0] * 59 + [100],  # the only one that is not zero
+        [0] * 40 + [1] * 16 + [100] * 2 + [200] * 2,  # many are so
+        [0] * 40 + [1] * 16 + [20, 30, 40],  # a tail of few
+        [0, 0, 1, 1, 0, 1, 100],  # few rows
+    ],
+)
+def test_counts_rare_flags_and_few_rows_have_no_lone_levels(counts):
+    assert not lone_levels(np.array(counts, dtype=float)[:, None]).any()
 
 
 def test_of_many_rows_some_are_learned_from_and_all_are_told(monkeypatch):

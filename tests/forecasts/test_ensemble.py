@@ -307,6 +307,11 @@ def test_few_rows_state_no_bound():
     assert model.guarantee().startswith("No bound is stated: of 50 rows only about 2.5 lie")
 
 
+def test_equal_outcomes_state_no_bound():
+    model = RobustNewsvendor(4.0, 1.0).fit(wave(50)[0], np.zeros(50))
+    assert model.guarantee().startswith("No bound is stated: all 50 outcomes are equal")
+
+
 def test_a_few_kinds_of_rows_are_observations():
     X = np.repeat([[1.0], [3.0]], 20, axis=0)
     y = np.where(X[:, 0] == 1.0, 1000.0, 5.0)

@@ -17,6 +17,7 @@ from surefoot.forecasts.extrapolation import (
     nearest_past,
     own_past,
     ranges_of_lines,
+    trust_of_farthest,
 )
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import MOST_RANGES, MOST_RANGES_OF_LINES, Trend
@@ -110,6 +111,18 @@ class TestOwnPast:
         kept = np.arange(0, len(y), 5)
         X[np.setdiff1d(np.arange(len(y)), kept)] = 0.0
         assert past_of(X, y) == [0, 1]
+
+
+class TestTrust:
+    def test_a_number_is_followed_ten_times_as_far_as_another_is_outside(self):
+        witness = np.array([0.0, 0.01, 0.05, 0.2, 0.5, 3.0])
+        outside = np.column_stack([np.full(6, 250.0), witness])
+        followed = (outside * trust_of_farthest(outside)).T
+        np.testing.assert_allclose(followed, [10.0 * witness, witness])
+
+    def test_levels_that_all_columns_show_are_followed_to_the_end(self):
+        outside = np.array([[20.0, 18.0], [900.0, 100.0]])
+        np.testing.assert_array_equal(trust_of_farthest(outside), 1.0)
 
 
 class TestNearestPast:

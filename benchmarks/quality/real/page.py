@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from benchmarks.machine import RESULTS, machine
+from benchmarks.machine import RESULTS, read_csv
 from benchmarks.quality.real.methods import METHODS
-from benchmarks.quality.real.run import cells, known
+from benchmarks.quality.real.run import TABLE, cells, known
 from benchmarks.quality.real.tasks import DESIGN, JUDGE, task
 from benchmarks.sections import put_section
 
@@ -88,7 +88,7 @@ def main():
         "**Tasks that the default was designed on**", table(DESIGN),
         "**Tasks that were looked at once, when the design was final**", table(JUDGE),
         "The same tasks one by one", by_task(JUDGE),
-        f"On {machine()}. `python -m benchmarks.quality.real`.",
+        f"On {' and '.join(sorted({row['machine'] for row in read_csv(TABLE)}))}. `python -m benchmarks.quality.real`.",
     ]  # fmt: skip
     put_section(PAGE, "real", "\n\n".join(parts))
 

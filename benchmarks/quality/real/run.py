@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.machine import RESULTS, read_csv, write_csv
+from benchmarks.machine import read_csv, write_csv
 from benchmarks.quality.real.methods import METHODS, decide
 from benchmarks.quality.real.tasks import DESIGN, JUDGE, task
 from surefoot.costs import Newsvendor
@@ -65,24 +65,28 @@ def cells(makers):
     ]
 
 
+def key(row: dict) -> tuple[Cell, str]:
+    """Return the cell and the method of a row of the table."""
+    cell = Cell(row["task"], int(row["n"]), float(row["b"]), float(row["h"]), int(row["repeat"]))
+    return cell, row["method"]
+
+
 def known() -> dict:
     """Return the costs that are there, by cell and method."""
-    if not (RESULTS / f"{TABLE}.csv").exists():
-        return {}
-    return {
-        (Cell(r["task"], int(r["n"]), float(r["b"]), float(r["h"]), int(r["repeat"])), r["method"]):
-        float(r["cost"])
-        for r in read_csv(TABLE)
-    }  # fmt: skip
+    return {key(row): float(row["cost"]) for row in read_csv(TABLE)}
 
 
 def save(costs: dict) -> None:
-    """Write all costs."""
-    rows = [
-        {"task": c.task, "n": c.n, "b": c.backorder, "h": c.holding, "repeat": c.repeat,
-         "method": name, "cost": f"{cost:.6g}"}
-        for (c, name), cost in sorted(costs.items(), key=str)
-    ]  # fmt: skip
+    """Write all costs; those that are as they were keep the machine and the date of their run."""
+    before = {key(row): row for row in read_csv(TABLE)}
+    rows = []
+    for (c, name), cost in sorted(costs.items(), key=str):
+        row = {"task": c.task, "n": c.n, "b": c.backorder, "h": c.holding, "repeat": c.repeat,
+               "method": name, "cost": f"{cost:.6g}"}  # fmt: skip
+        old = before.get((c, name), {"cost": None})
+        if old["cost"] == row["cost"]:
+            row |= {"machine": old["machine"], "date": old["date"]}
+        rows.append(row)
     write_csv(TABLE, rows)
 
 

@@ -21,6 +21,8 @@ GROSS_LOG = 5.0
 # A context must be so many times as far out as any sound one, or as any nearer one that is far, in a
 # column of so many levels.
 ALONE, ALONE_IN_TAIL, LEAST_LEVELS = 3.0, 5.0, 5
+# So many rows tell whether a column has few levels; one row, or this share, may be slips.
+LEVEL_ROWS, MOST_SLIPS = 1_000, 0.01
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
@@ -110,6 +112,27 @@ def gross_contexts(contexts: FloatArray, far: BoolArray) -> BoolArray:
         gaps = outwards[outwards > np.append(sound, ALONE_IN_TAIL * outwards[:-1])]
         gross[:, j] &= away[:, j] >= gaps.min(initial=np.inf)
     return gross
+
+
+def lone_levels(contexts: FloatArray) -> BoolArray:
+    """Return which numbers of flags and of counts of few levels stand alone many ranges outside.
+
+    >>> flags = np.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 10.0])
+    >>> np.flatnonzero(lone_levels(flags[:, None]))
+    array([8])
+    """
+    lone = np.zeros(contexts.shape, dtype=bool)
+    if len(contexts) < LEAST_ROWS:
+        return lone
+    for j, column in enumerate(contexts.T):
+        if len(np.unique(column[:LEVEL_ROWS])) > 2 * LEAST_LEVELS:
+            continue
+        levels, counts = np.unique(column, return_counts=True)
+        sound, slips = levels[counts > 1], max(1, int(MOST_SLIPS * len(column)))
+        if 2 <= len(sound) < LEAST_LEVELS and len(levels) <= len(sound) + slips:
+            width = GROSS * (sound[-1] - sound[0])
+            lone[:, j] = (column > sound[-1] + width) | (column < sound[0] - width)
+    return lone
 
 
 def column_range(contexts: FloatArray, without: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -303,12 +326,14 @@ class Cleaned(NamedTuple):
 
 def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     """Cut rows to what can be believed, and say which of them look wrong."""
-    gross = gross_contexts(contexts, far_contexts(contexts))
+    lone = lone_levels(contexts)
+    gross = lone | gross_contexts(contexts, far_contexts(contexts))
     least, most = column_range(contexts, gross)
     cut = np.clip(contexts, least, most)
     if gross.any():
-        # A context that the outcome bears witness to is no slip, however far it is.
-        gross &= ~_belonging(contexts, cut, outcomes)[:, None]
+        # A context that the outcome bears witness to is no slip, however far it is. A lone level is:
+        # it makes all others of its column so alike that no outcome can speak against it.
+        gross &= lone | ~_belonging(contexts, cut, outcomes)[:, None]
         least, most = column_range(contexts, gross)
         cut = np.clip(contexts, least, most)
     wrong, expected, bounded = judged_outcomes(cut, outcomes)

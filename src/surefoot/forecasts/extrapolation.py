@@ -32,6 +32,8 @@ CLEAR_CORRELATION = 0.5
 SAME_SPREAD = 2.0
 # Decisions shrink to this share of those at the lowest level seen, at most.
 LEAST_FACTOR = 1e-3
+# A number is followed so many times as far outside as another of its row is.
+TIMES_WITNESS = 10.0
 # So many rows are farthest out on each side of a column, or this share of few rows. A tail is long from
 # so many ranges of the others on, and a line is known to go on for so many times its length if it costs
 # the farthest rows at most this share of a line that ends near the others.
@@ -200,9 +202,9 @@ def level_outside(
 def trust_of_farthest(outside: FloatArray) -> FloatArray:
     """Return by which share the number of each row that lies farthest outside is followed; others are.
 
-    It is followed up to the far margin, beyond only as far as another one bears witness by being at
-    least half as far outside as the margin, and not at all from twice the margin on if all others are
-    inside.
+    It is followed up to the far margin, beyond only as far as another one bears witness: all the way if
+    that is at least half as far outside as the margin and a tenth as far as the number itself, and not
+    at all from twice the margin on if all others are inside.
 
     Parameters
     ----------
@@ -211,11 +213,12 @@ def trust_of_farthest(outside: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> trust_of_farthest(np.array([[0.9, 0.0], [1.5, 0.0], [9.0, 0.0], [9.0, 0.5]]))
+    >>> trust_of_farthest(np.array([[0.9, 0.0], [1.5, 0.0], [9.0, 0.0], [5.0, 0.5], [50.0, 0.5]]))
     array([[1. , 1. ],
            [0.5, 1. ],
            [0. , 1. ],
-           [1. , 1. ]])
+           [1. , 1. ],
+           [0.1, 1. ]])
     """
     shares = np.ones_like(outside)
     if outside.shape[1] == 0:
@@ -223,6 +226,7 @@ def trust_of_farthest(outside: FloatArray) -> FloatArray:
     rows, farthest = np.arange(len(outside)), outside.argmax(axis=1)
     others = outside.copy()
     others[rows, farthest] = 0.0
-    witness = 2.0 * others.max(axis=1)
-    shares[rows, farthest] = np.clip(np.maximum(2.0 - outside[rows, farthest], witness), 0.0, 1.0)
+    most, witness = outside[rows, farthest], others.max(axis=1)
+    borne_out = witness * np.minimum(2.0, TIMES_WITNESS / np.maximum(most, 1.0))
+    shares[rows, farthest] = np.clip(np.maximum(2.0 - most, borne_out), 0.0, 1.0)
     return shares
