@@ -25,8 +25,6 @@ deliveries = all_columns("deliveries", "modeldata", "deliveries", "time_to_deliv
 boston = all_columns("boston", "ISLP", "Boston.csv", "medv")
 hitters = all_columns("hitters", "ISLP", "Hitters.csv", "Salary")
 credit = all_columns("credit", "ISLP", "Credit.csv", "Balance", "ID")
-houses = all_columns("houses", "mosaicData", "SaratogaHouses", "price", unit=1000)
-cars = all_columns("cars", "modeldata", "car_prices", "Price", unit=1000)
 clothing = all_columns("clothing", "Ecdat", "Clothing", "tsales", "sales", unit=1000)
 diamonds = all_columns("diamonds", "ggplot2", "diamonds", "price")
 college = all_columns("college", "ISLR", "College", "Outstate")
