@@ -511,7 +511,7 @@ def test_effects_are_zero_where_a_column_does_not_matter():
             return X["a"].to_numpy()
 
     X = pl.DataFrame({"b": np.arange(300.0), "a": np.arange(300.0)})
-    found = fit_command.effects(Policy(), X)
+    found = fit_command.effects(Policy(), X, {})
     assert list(found) == ["a", "b"]
     assert found["b"] == 0.0
     assert found["a"] > 50

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.cli.economics import Economics
-from surefoot.cli.fit import contexts_and_outcomes, read_for_outcome
+from surefoot.cli.fit import contexts_and_outcomes, read_for_outcome, refuse_few
 from surefoot.cli.options import Judging, Roles
 from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.comparison import (
@@ -58,10 +58,7 @@ def run(
     cost = Newsvendor(*economics.costs())
     table = read_for_outcome(data, roles, reading, screen)
     X, y = contexts_and_outcomes(table, roles)
-    if len(table) < FEWEST_ROWS:
-        raise InvalidInputError(
-            f"{table.name} must have at least {FEWEST_ROWS} rows to compare on, got {len(table)}."
-        )
+    refuse_few(table, FEWEST_ROWS, "compare on")
     if isinstance(splits, RollingWindow):
         _refuse_few(table, splits)
         if roles.time is None:

@@ -4,11 +4,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from surefoot.estimators.guarantees import Guarantee
 from surefoot.estimators.loading import from_parts
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, ModelFileError
-from surefoot.io import FileColumn, read_archive, write_archive
+from surefoot.io import FileColumn, TableFile, read_archive, write_archive
+from surefoot.io.table_columns import NUMBER
+from surefoot.typing import FloatArray
 
 _SECTION = "table"
 # What the first bytes of a table of policies say.
@@ -137,6 +141,27 @@ def needed_columns(model: Any, table: ModelTable | None, path: Path) -> tuple[Fi
     return tuple(
         FileColumn(str(name), kind, "as in the fit") for name, kind in zip(names, kinds, strict=True)
     )
+
+
+def cost_columns(table: ModelTable | None) -> tuple[FileColumn, ...]:
+    """Return the columns with costs of each row that a decision needs; mostly there are none."""
+    names = () if table is None else table.cost_columns.values()
+    return tuple(FileColumn(name, NUMBER, "a cost") for name in names)
+
+
+def costs_of(table: TableFile, columns: dict[str, str]) -> dict[str, FloatArray]:
+    """Return the costs of each row; name the first line with one that cannot be."""
+    costs = {}
+    for cost, name in columns.items():
+        values = costs[cost] = table.outcomes(name, f"The {cost} cost")
+        wrong = np.flatnonzero(~((values > 0.0) & np.isfinite(values)))
+        if len(wrong):
+            row = int(wrong[0])
+            raise InvalidInputError(
+                f"The {cost} cost must be > 0, got {values[row]:g} in {table.place(row)}, column "
+                f"{name!r}."
+            )
+    return costs
 
 
 def robust_part(model: Any) -> Any:

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from surefoot.cli.decide import read_known
 from surefoot.cli.evaluate import outcome_name
-from surefoot.cli.fit import in_order
+from surefoot.cli.fit import in_order, refuse_few
 from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.options import Roles
 from surefoot.cli.reporting import origin_of, write_and_say
 from surefoot.cli.screen import Screen, show_table
-from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import OUTCOME, TIME, FileColumn
 from surefoot.io.table_file import Reading
 from surefoot.io.writing import check_target, refuse_inputs
@@ -33,22 +32,15 @@ def run(
     check_target(out, SUFFIXES)
     refuse_inputs(out, [model, data])
     policy, about = load_model(model)
-    name = outcome_name(outcome, about, model)
     needed = needed_columns(policy, about, model)
+    name = outcome_name(outcome, about, model, needed)
     names = [column.name for column in needed]
-    if name in names:
-        raise InvalidInputError(
-            f"--outcome must be a column that the model does not look at, got {name!r}."
-        )
     day = time or (about.time if about is not None else "") or None
     also = [FileColumn(name, OUTCOME, "the outcome")]
     if day is not None and day not in names:
         also.append(FileColumn(day, TIME, "the order of time"))
     table = read_known(data, needed, reading, also)
-    if len(table) < FEWEST_ROWS:
-        raise InvalidInputError(
-            f"{table.name} must have at least {FEWEST_ROWS} rows to report on, got {len(table)}."
-        )
+    refuse_few(table, FEWEST_ROWS, "report on")
     if day is not None:
         table = in_order(table, day, screen)
     y, X = table.outcomes(name), table.frame.select(names)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from surefoot.cli.app import app, load_command, make_reading, make_screen
-from surefoot.cli.economics import Economics, cost_column
+from surefoot.cli.economics import Economics, RowEconomics
 from surefoot.cli.options import AsJson, By, Data, FileOptions, Judging, Model, Roles, Seed
 from surefoot.cli.parsing import Command, grouped, option
 from surefoot.exceptions import InvalidInputError
@@ -22,13 +22,7 @@ def fit(
     roles: Roles,
     out: Annotated[Path, option("FILE", "Where the model goes.", "--out", "-o")],
     by: By = None,
-    economics: Economics,
-    backorder_column: Annotated[
-        str | None, cost_column("Column with the cost of a unit short, row by row.")
-    ] = None,
-    holding_column: Annotated[
-        str | None, cost_column("Column with the cost of a unit left over.")
-    ] = None,
+    economics: RowEconomics,
     radius: Annotated[str, option("auto|NUMBER", "How far rows may shift; auto chooses.")] = "auto",
     seed: Seed = 0,
     jobs: Annotated[int | None, option("N", "Workers for the series of --by; -1 is all cores.")] = None,
@@ -43,18 +37,10 @@ def fit(
     Every column but the outcome is context: numbers, text, dates and gaps. The screen says what each
     was read as. With --by, one policy is learned for each series; FILE then ends in .parquet.
     """
-    roles = replace(roles, by=by or ())
+    roles = replace(roles, by=by or (), costs=economics.columns)
     if jobs is not None and not roles.by:
         raise InvalidInputError(f"--jobs must come with --by, got {jobs} alone.")
-    given = {"backorder": backorder_column, "holding": holding_column}
-    columns = {cost: name for cost, name in given.items() if name is not None}
-    if columns:
-        load_command("cost_columns").fit(
-            data, out, roles=roles, economics=economics, columns=columns, radius=radius, seed=seed,
-            reading=make_reading(file), report=report, screen=make_screen(as_json),
-        )  # fmt: skip
-        return
-    economics.costs()  # a mistake that needs no data is found before anything slow is loaded
+    economics.numbers()  # a mistake that needs no data is found before anything slow is loaded
     load_command("fit").run(
         data, out, roles=roles, economics=economics, radius=radius, seed=seed,
         reading=make_reading(file), report=report, jobs=jobs, command=context.obj or (),
