@@ -88,7 +88,7 @@ def run(
     result = _summary(policy, about, out, table, screen)
     if report is not None:
         # Not at the top: most fits write no report.
-        reporting = importlib.import_module("surefoot.cli.reporting")
+        reporting = importlib.import_module("surefoot.cli.report")
         origin = reporting.origin_of(data, table, roles, economics=about.economics, command=command)
         result["report"] = reporting.write_and_say(
             policy, X, y, report, roles, origin, screen, moments=moments_of(table, roles)
