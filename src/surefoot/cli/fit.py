@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from surefoot.cli.economics import RowEconomics
-from surefoot.cli.model_table import ModelTable, costs_of, save_model, stated_of
+from surefoot.cli.model_table import ModelTable, costs_of, save_model
 from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.estimators import RobustNewsvendor
@@ -254,8 +254,8 @@ def _learned(model: Any, costs: dict[str, FloatArray]) -> dict[str, Any]:
     """Return what only one policy has: one for each cost ratio is none of which it could be said."""
     if costs:
         return {}
-    stated = stated_of(guarantee_of(model, SHIFTS)) if decides(model) else {}
-    return {"fingerprint": model.fingerprint_, "stated": stated}
+    stated = guarantee_of(model, SHIFTS) if decides(model) else None
+    return {"fingerprint": model.fingerprint_, "guarantee": stated}
 
 
 def effects(policy: Any, X: pl.DataFrame, costs: dict[str, FloatArray]) -> dict[str, float]:
