@@ -9,7 +9,6 @@ import numpy as np
 from surefoot.ambiguity import WassersteinForm
 from surefoot.ambiguity.moves import best_moves, stay
 from surefoot.diagnostics.fitted_model import checked_model, rows_of
-from surefoot.diagnostics.text_table import number, text_table
 from surefoot.diagnostics.theory_bounds import (
     Assumption,
     Claim,
@@ -34,6 +33,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem
+from surefoot.text_table import number, text_table
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number
 

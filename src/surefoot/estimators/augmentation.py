@@ -13,6 +13,7 @@ from surefoot.nominals import Empirical
 from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Select
 from surefoot.problem import Problem, sampled_rows
+from surefoot.text_table import text_table
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_integer
 
@@ -290,14 +291,15 @@ class Augmentation:
         shown = self.most_used()
         if not shown:
             return "\n".join([*lines, "No column moves."])
-        width = max(len("column"), *(len(column.name) for column in shown))
-        titles = f"{'before':>11}{'after':>11}{'shift, sd':>11}{'move, sd':>10}{'share':>8}"
-        lines += ["", f"{'column':{width}}{titles}"]
-        lines += [
-            f"{c.name:{width}}{c.before:11.4g}{c.after:11.4g}{c.shift_in_deviations:+11.3f}"
-            f"{c.typical_move:10.3f}{100 * c.share:6.1f} %"
+        head = ("column", "before", "after", "shift, sd", "move, sd", "share")
+        rows = [
+            (
+                c.name, f"{c.before:.4g}", f"{c.after:.4g}", f"{c.shift_in_deviations:+.3f}",
+                f"{c.typical_move:.3f}", f"{100 * c.share:.1f} %",
+            )
             for c in shown
-        ]
+        ]  # fmt: skip
+        lines += ["", text_table(head, rows, right=5)]
         others = sum(column.share > 0.0 for column in self.column_shifts) - len(shown)
         if others > 0:
             lines.append(f"... and {others} more column{'s'[: others > 1]} (column_shifts has all)")
