@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.arrow import load_arrow
 from surefoot.nominals.empirical import LARGEST
 from surefoot.nominals.row_batches import RowBatches
 from surefoot.nominals.shapes import count, sizes
+from surefoot.tracing import load_arrow
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import check_path, listed_names
 

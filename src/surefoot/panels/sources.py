@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.exceptions import InvalidInputError, SurefootError
-from surefoot.io.arrow import load_arrow
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
+from surefoot.tracing import load_arrow
 from surefoot.validation import check_instance, listed_names
 
 # The parts of the key that a folder names, and its files.
