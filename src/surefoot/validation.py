@@ -5,6 +5,7 @@ import numbers
 import os
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from surefoot.typing import ArrayLike, FloatArray
 # What users hand in is quoted in messages up to this length.
 LONGEST_REPR = 120
 _SEPARATORS = re.compile(r"[,;\t|]")
+# The types that stand for a gap in pandas.
+_GAPS = ("NAType", "NaTType")
 
 
 def check_number(
@@ -120,6 +123,17 @@ def refuse_masked(name: str, values: Any) -> None:
             f"{name} must have no masked entries, got {masked} of {values.size}: leave their rows out "
             "(PreparedPolicy takes gaps in contexts)."
         )
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, NaT, or one of pandas' own marks.
+
+    >>> is_gap(None), is_gap(math.nan), is_gap(np.datetime64("NaT")), is_gap(0.0), is_gap("")
+    (True, True, True, False, False)
+    """
+    if value is None or type(value).__name__ in _GAPS:
+        return True
+    return isinstance(value, float | np.floating | np.datetime64 | Decimal) and bool(value != value)
 
 
 def real_array(name: str, values: ArrayLike) -> FloatArray:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.online.contexts import is_missing
 from surefoot.online.messages import Context, CsvLines, Fields, Format, JsonLines
-from surefoot.validation import check_instance, check_number
+from surefoot.validation import check_instance, check_number, is_gap
 
 Pair = tuple[Context, float]
 # A file by its path, an open file of text or bytes, or "-" for standard input.
@@ -188,6 +187,6 @@ def _split(values: dict[str, Any], fields: Fields, row: int) -> Pair:
 
 def _value(what: str, value: Any) -> float | None:
     """Return a number, or None where it is missing; pandas marks that by NaN, NaT or NA."""
-    if is_missing(value):
+    if is_gap(value):
         return None
     return check_number(what, float(value) if type(value).__name__ in ("bool", "bool_") else value)
