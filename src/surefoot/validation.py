@@ -29,6 +29,7 @@ def check_number(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    below: float | None = None,
     finite: bool = True,
 ) -> float:
     """Return ``value`` as a float, or refuse it by name.
@@ -48,9 +49,22 @@ def check_number(
         raise InvalidInputError(f"{name} must be > {above:g}, got {number}.")
     if at_most is not None and not number <= at_most:
         raise InvalidInputError(f"{name} must be <= {at_most:g}, got {number}.")
+    if below is not None and not number < below:
+        raise InvalidInputError(f"{name} must be < {below:g}, got {number}.")
     if math.isnan(number) or (finite and math.isinf(number)):
         raise InvalidInputError(f"{name} must be finite, got {number}.")
     return number
+
+
+def check_number_or_auto(name: str, value: Any) -> None:
+    """Refuse what is neither a number >= 0 nor "auto".
+
+    >>> check_number_or_auto("radius", "auto")
+    """
+    if not isinstance(value, str):
+        check_number(name, value, at_least=0)
+    elif value != "auto":
+        raise InvalidInputError(f"{name} must be a number >= 0 or 'auto', got {value!r}.")
 
 
 def check_integer(name: str, value: Any, *, at_least: int) -> int:

@@ -80,8 +80,8 @@ def run(
         warnings.filterwarnings("ignore", "Numbers that look like errors")
         policy.fit(X, y, time=moments_of(table, roles), **costs)
     _name_suspects(policy, table, roles.outcome, screen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these rows were learned from: all is said about them
+    # These rows were learned from: all is said about them.
+    with warnings.catch_warnings(action="ignore"):
         about = _about(policy, table, X, y, paid, costs, economics, roles)
     save_model(policy, about, out)
     _show(policy, about, out, screen)

@@ -36,8 +36,7 @@ def said_once() -> Iterator[None]:
             said.add(str(message))
             print(f"surefoot: {message}", file=sys.stderr)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(action="always"):
         warnings.showwarning = show
         yield
 

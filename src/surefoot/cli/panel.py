@@ -57,8 +57,8 @@ def fit(
     show_economics(screen, economics)
     dropped = [column.name for column in table.columns if column.kind == "ignored"]
     frame = table.frame.drop(dropped, strict=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # of single series: in the summary
+    # What single series warn of is in the summary.
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
         policies = fit_many(
             frame, list(roles.by), roles.outcome, time=roles.time, random_state=seed,
             model=RobustNewsvendor(backorder, holding, radius=radius),

@@ -148,7 +148,7 @@ def _stop_at(steps: int) -> Callback:
 
 
 def _run(solver: Any, problem: Problem, seed: int, callback: Callback) -> Solution:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is the point
+    # Stopping early is the point.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         solution: Solution = replace(solver, callback=callback).solve(problem, seed)
     return solution

@@ -202,8 +202,8 @@ def _refitted_curve(
 ) -> CostCurve:
     """Learn a policy for each radius, from the largest down, in the units of the fit."""
     solver = solver_of(model, problem.at_radius(float(radii[-1])))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
+    # Said once, for all radii.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         solutions = solver.solve_path(problem, radii[::-1].tolist(), model.seed_)[::-1]
     converged = np.array([solution.converged is not False for solution in solutions])
     if not converged.all():

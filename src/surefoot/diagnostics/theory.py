@@ -154,9 +154,7 @@ def theory(
     ('void', 'void')
     """
     fitted = checked_model(model)
-    confidence = check_number("confidence", confidence, above=0)
-    if not confidence < 1.0:
-        raise InvalidInputError(f"confidence must be < 1, got {confidence}.")
+    confidence = check_number("confidence", confidence, above=0, below=1)
     fit = _fit(fitted, _nominal(fitted, X, y), product)
     # A fit that is proved at its start takes no step; bounds after none say nothing.
     T = max(model.n_steps_, 1) if steps is None else check_integer("steps", steps, at_least=1)

@@ -165,8 +165,7 @@ def between_levels(decisions: FloatArray, ratios: FloatArray, levels: FloatArray
 @contextmanager
 def warned_once() -> Iterator[None]:
     """Let what each level would say be said once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for text, category in dict.fromkeys((str(one.message), one.category) for one in caught):
         warn_user(text, category)

@@ -76,8 +76,7 @@ def series_digest(series: Series, fingerprint: str) -> str:
 def fit_series(series: Series, settings: FitSettings, digest: str = "") -> SeriesRecord:
     """Fit the policy of one series; whatever goes wrong is its reason, and the other series go on."""
     empty = SeriesRecord(series.key, len(series.rows), FAILED, digest=digest)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             table, outcomes = series.table(), series.clean_outcomes()
             if len(outcomes) < 2:
@@ -166,8 +165,7 @@ class SeriesEvaluation:
 def evaluate_series(series: Series, settings: FitSettings, window: RollingWindow) -> SeriesEvaluation:
     """Fit on each window of one series in order of time, and judge on the rows that follow."""
     costs, constants, rows = [], [], []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             outcomes = series.clean_outcomes()
             for split in window.splits(len(outcomes), 0):

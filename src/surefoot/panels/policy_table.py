@@ -184,8 +184,7 @@ class PolicyTable:
         said: dict[tuple[type[Warning], str], list[Key]] = {}
         for series in panel:
             reason = self.why_not(series.key)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
                     if reason is None:
                         work(series)
@@ -206,8 +205,8 @@ class PolicyTable:
             own: FloatArray = self._model(series.key).predict(table)
             return own
         assert self._pooled_model is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the series' own policy says it
+        # The series' own policy says it.
+        with warnings.catch_warnings(action="ignore", category=DataWarning):
             others = record.mean + record.size * self._pooled_model.predict(table)
         share = 0.0 if record.status == BORROWED else self.pooled.share(record.rows)
         if share == 0.0:

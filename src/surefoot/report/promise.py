@@ -130,8 +130,7 @@ def _worst_cases(
     if not isinstance(robust.problem_.ball, WassersteinBall):
         return (), ()
     y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             X = model.prepare(rows.X) if isinstance(model, PreparedPolicy) else rows.X
             curve = price_of_robustness(robust, X, y, np.array(SHIFTS), refit=False)
@@ -154,8 +153,7 @@ def adversary_of_columns(model: Any, rows: ReportRows) -> tuple[Shares, str]:
             "instead."
         )
     y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             moves = model.augmentation(rows.X, y)
         except SurefootError as error:
