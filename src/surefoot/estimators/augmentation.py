@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from surefoot.ambiguity import Adversary
+from surefoot.costs.quantiles import weighted_quantiles
 from surefoot.engines.choice import adversary_of
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import InvalidInputError
@@ -243,7 +244,7 @@ class Augmentation:
         if not ((asked >= 0.0) & (asked <= 1.0)).all():
             raise InvalidInputError(f"levels must lie in [0, 1], got {levels!r}.")
         before, after = (
-            np.stack([_weighted_quantiles(column, self.mass, asked) for column in table.T], axis=1)
+            np.stack([weighted_quantiles(table.T, self.mass, float(level)) for level in asked])
             for table in (self.contexts_before, self.contexts)
         )
         return before, after
@@ -385,12 +386,3 @@ def _column_names(problem: Problem, nominal: Empirical, count: int) -> tuple[str
     if features is not None:
         return tuple(f"feature {j}" for j in range(count))
     return names or tuple(f"x{j}" for j in range(count))
-
-
-def _weighted_quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:
-    """Return for each level the smallest value with at least that much mass at or below it."""
-    order = np.argsort(values)
-    covered = np.cumsum(weights[order])
-    # The slack keeps a level that falls on a value at that value, whatever the rounding.
-    places = np.searchsorted(covered, levels * covered[-1] - 1e-12)
-    return np.asarray(values[order][np.minimum(places, len(values) - 1)])
