@@ -7,8 +7,7 @@ import numpy as np
 
 from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
-from surefoot.baselines.distances import distances
-from surefoot.baselines.extension import extend
+from surefoot.baselines.extension import distances, extend
 from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.lipschitz import LipschitzProgram, Trained
 from surefoot.costs import ConvexPiecewiseCost, Pieces

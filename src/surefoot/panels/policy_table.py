@@ -21,7 +21,6 @@ from surefoot.exceptions import (
     UnsupportedProblemError,
 )
 from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
-from surefoot.panels.frames import make_frame, make_of
 from surefoot.panels.picture import draw_savings
 from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
@@ -38,7 +37,7 @@ from surefoot.panels.records import (
 from surefoot.panels.running import PanelProgress, Watch, check_workers, duration, run_tasks
 from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
 from surefoot.panels.series_warnings import in_frame, pass_on, shown, warn_of_missing
-from surefoot.panels.sources import Task, source_of
+from surefoot.panels.sources import Task, make_frame, make_of, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer, check_path

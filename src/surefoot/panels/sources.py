@@ -1,10 +1,12 @@
-"""Where the rows of a panel come from: a frame in memory, or a folder of Parquet files.
+"""Where the rows of a panel come from: a frame in memory, or a folder of Parquet files; frames out.
 
 A source is cut into tasks. A task of a frame carries the rows of its series; one of a folder carries
 names of files, which the worker reads itself, so that the driver never holds the data.
 """
 
 import datetime
+import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.exceptions import InvalidInputError, SurefootError
+from surefoot.exceptions import InvalidInputError, MissingExtraError, SurefootError
 from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
 from surefoot.tracing import load_arrow
 from surefoot.validation import check_instance, listed_names
 
+PANDAS, POLARS = "pandas", "polars"
 # The parts of the key that a folder names, and its files.
 Partition = tuple[tuple[tuple[str, str], ...], list[str]]
 # Some series, to be worked on by one worker: they are there, or are read, when it is called.
@@ -171,3 +174,20 @@ def arrow_values(column: Any) -> NDArray[Any]:
     if "dictionary" in str(column.type):
         column = column.cast(column.type.value_type)
     return np.asarray(column.to_numpy())
+
+
+def make_of(data: Any) -> str | None:
+    """Return which library a frame is from, or None."""
+    home = type(data).__module__.partition(".")[0]
+    return home if home in (PANDAS, POLARS) else None
+
+
+def make_frame(columns: dict[str, list[Any]], make: str | None) -> Any:
+    """Return columns as a frame of pandas or polars; None takes what is installed."""
+    if make is None:
+        make = PANDAS if importlib.util.find_spec(PANDAS) is not None else POLARS
+    try:
+        library = importlib.import_module(make)
+    except ImportError as error:
+        raise MissingExtraError(f"A frame needs {make}: pip install {make}") from error
+    return library.DataFrame(columns)

@@ -22,9 +22,8 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts import Suspect
 from surefoot.nominals import Nominal
 from surefoot.random import rng_for
-from surefoot.report.origin import Origin
 from surefoot.report.promise import Promise, Shares, adversary_of_columns, promise_of, robust_part
-from surefoot.report.rows import ReportRows
+from surefoot.report.rows import Origin, ReportRows
 from surefoot.report.trials import MOST_ROWS, Trials, run_trials
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance

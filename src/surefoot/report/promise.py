@@ -13,8 +13,7 @@ from surefoot.estimators import RobustEstimator
 from surefoot.estimators.guarantees import SHIFT, SHIFTS, Guarantee, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, SurefootError
-from surefoot.report.origin import Origin
-from surefoot.report.rows import ReportRows
+from surefoot.report.rows import Origin, ReportRows
 
 DRAWS = (
     "The bound takes new rows as draws like those learned from. Rows in order of time, with seasons, "
