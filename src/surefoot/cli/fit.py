@@ -355,11 +355,9 @@ def _summary(
             "radius": float(model.radius_), "certificate": asdict(model.certificate_),
         }  # fmt: skip
     return {
-        "model": str(out), "rows": about.rows, "outcome": about.outcome,
-        "period": list(about.period), **own, "cost": about.cost, "constant_order": about.constant,
-        "constant_cost": about.constant_cost, "status": model.status_,
+        "model": str(out), **about.figures(), **own, "status": model.status_,
         "suspects": [one._asdict() for one in policy.suspects_],
-        "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
+        "columns": listed_columns(table), "seconds": screen.seconds,
     }  # fmt: skip
 
 

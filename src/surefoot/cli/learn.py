@@ -13,7 +13,7 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.following import Answers, Checkpoint, Follower, quiet_broken_pipe
 from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.options import Learning, LineOptions
-from surefoot.cli.prepared_lines import GapsNamed, PreparedLines
+from surefoot.cli.prepared_lines import PreparedLines, name_gaps
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
@@ -120,7 +120,7 @@ def _from_model(
         )
     if not isinstance(model, PreparedPolicy):
         policy = OnlinePolicy.from_model(model, drift=drift)
-        return Session(policy, GapsNamed(model)), fields
+        return Session(policy, partial(name_gaps, policy.columns)), fields
     prepared = PreparedLines(model, needed_columns(model, about, path))
     policy = OnlinePolicy.from_model(model.model_, drift=drift)
     return Session(policy, prepared), prepared.fields(fields)

@@ -67,6 +67,14 @@ class ModelTable:
     guarantee: Guarantee | None = None
     cost_columns: dict[str, str] = field(default_factory=dict)
 
+    def figures(self) -> dict[str, Any]:
+        """Return what was learned from and what came out of it, for machines."""
+        return {
+            "outcome": self.outcome, "rows": self.rows, "period": list(self.period),
+            "cost": self.cost, "constant_order": self.constant, "constant_cost": self.constant_cost,
+            "effects": self.effects,
+        }  # fmt: skip
+
 
 def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:
     """Write a fitted policy and its table to one file, whole or not at all."""

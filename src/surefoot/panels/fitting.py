@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from surefoot.baselines import SAA
 from surefoot.comparison.splits import RollingWindow
-from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
+from surefoot.costs import ConvexPiecewiseCost, Cost
 from surefoot.estimators import RobustEstimator
 from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
@@ -38,11 +38,7 @@ class FitSettings:
     @property
     def cost(self) -> Cost:
         """What a decision costs."""
-        given = self.model.get_params(deep=False)
-        if "cost_function" in given:
-            cost: Cost = given["cost_function"]
-            return cost
-        return Newsvendor(given["backorder"], given["holding"])
+        return self.model._recipe().cost
 
     def fingerprint(self) -> str:
         """Return what tells these settings from others, in any process."""

@@ -299,7 +299,8 @@ class PolicyTable:
         judged.sort(key=lambda one: (order.get(one.key, len(order)), one.key))
         names = ("windows", "rows", "cost", "constant_cost", "saving", "reason")
         columns = {name: [getattr(one, name) for one in judged] for name in names}
-        return make_frame({**self._key_columns(one.key for one in judged), **columns}, self._make(data))
+        make = make_of(data) or self._frames
+        return make_frame({**self._key_columns(one.key for one in judged), **columns}, make)
 
     def _settings(self) -> FitSettings:
         """Return the settings of the fit, from any fitted series: all share them but for the seed."""
@@ -326,9 +327,6 @@ class PolicyTable:
     def _key_columns(self, keys: Iterable[Key]) -> dict[str, list[Any]]:
         listed = list(keys)
         return {name: [key[k] for key in listed] for k, name in enumerate(self.columns.by)}
-
-    def _make(self, data: Any) -> str | None:
-        return make_of(data) or self._frames
 
     def picture(self, target: str | Path | Any) -> None:
         """Draw how savings are distributed over series into a file, or onto matplotlib axes."""
