@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Self
 
 import numpy as np
@@ -219,7 +220,7 @@ def assemble(records: Iterator[tuple[int, Sequence[str]]], name: str, unit: str)
     blocks: list[pl.DataFrame] = []
     block: list[Sequence[str]] = []
     width, blank = len(header), sum(line > number for line in blanks)
-    for line, cells in _chain(first[at + 1 :], records):
+    for line, cells in chain(first[at + 1 :], records):
         if not any(map(str.strip, cells)):
             blank += 1
             continue
@@ -235,13 +236,6 @@ def assemble(records: Iterator[tuple[int, Sequence[str]]], name: str, unit: str)
     frame, dropped = _without_unnamed(pl.concat(blocks), name, unit, number)
     numbers = np.array(lines, dtype=np.int64)
     return Grid(name=name, cells=frame, lines=numbers, notes=(*notes, *dropped), unit=unit)
-
-
-def _chain(
-    first: list[tuple[int, Sequence[str]]], rest: Iterator[tuple[int, Sequence[str]]]
-) -> Iterator[tuple[int, Sequence[str]]]:
-    yield from first
-    yield from rest
 
 
 def _header_place(first: list[tuple[int, Sequence[str]]]) -> int:

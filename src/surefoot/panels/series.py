@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.estimators.preparation.table import Table, frame_columns
+from surefoot.estimators.preparation.table import Table, frame_columns, level_text
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import FloatArray, IntArray
 from surefoot.validation import is_gap
@@ -105,9 +105,7 @@ def key_text(value: Any) -> str:
     >>> key_text(3.0), key_text("north "), key_text(np.datetime64("2024-05-01"))
     ('3', 'north', '2024-05-01')
     """
-    if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
+    return level_text(value).strip()
 
 
 def key_order(key: Key) -> tuple[Any, ...]:
