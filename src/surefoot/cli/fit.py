@@ -251,7 +251,7 @@ def _about(
 
 
 def _learned(model: Any, costs: dict[str, FloatArray]) -> dict[str, Any]:
-    """Return what only one policy has: one for each cost ratio is none of which it could be said."""
+    """Return what is said of one policy alone, and not of one for each cost ratio."""
     if costs:
         return {}
     stated = guarantee_of(model, SHIFTS) if decides(model) else None
