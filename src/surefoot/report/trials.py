@@ -11,7 +11,6 @@ from sklearn.base import clone
 from surefoot.comparison import Folds, RollingWindow, Split, Splits
 from surefoot.comparison.methods import Method, chosen_methods
 from surefoot.costs import ConvexPiecewiseCost, Cost
-from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.forecasts import Suspect
 from surefoot.random import rng_for
 from surefoot.report.rows import ReportRows
@@ -261,6 +260,5 @@ def _effects(
 
 def _suspects(fitted: Any, split: Split, rows: ReportRows) -> dict[tuple[int, str], Suspect]:
     """Return what a fit on some rows took for errors, by the places of the rows handed in."""
-    robust = fitted.model_ if isinstance(fitted, PreparedPolicy) else fitted
-    moved = [one._replace(row=int(rows.places[split.train[one.row]])) for one in robust.suspects_]
+    moved = [one._replace(row=int(rows.places[split.train[one.row]])) for one in fitted.suspects_]
     return {(one.row, one.column): one for one in moved}
