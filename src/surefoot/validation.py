@@ -314,9 +314,9 @@ Did you mean 'demand'?
         if column in names:
             continue
         folded = {known.casefold(): known for known in names}
-        near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
+        near = get_close_matches(str(column).casefold(), folded, n=1, cutoff=0.6)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else elsewhere
         if len(names) == 1 and column in _SEPARATORS.split(names[0]):
             hint = " Is the separator right?"
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
         raise InvalidInputError(f"{name} must have the {what} {column!r}, got {shown}.{hint}")

@@ -6,7 +6,7 @@ Columns are cleaned series by series, so that an odd value spoils one series and
 import datetime
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from surefoot.estimators.preparation.table import Table, frame_columns, level_text
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import is_gap
+from surefoot.validation import is_gap, require_columns
 
 Key = tuple[str, ...]
 Columns = dict[str, NDArray[Any]]
@@ -136,19 +136,10 @@ def raw_columns(data: Any) -> tuple[Columns, tuple[str, ...]]:
     return {name: np.asarray(values) for name, values, _ in columns}, declared
 
 
-def check_names(given: Mapping[str, Any] | Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse columns that are not there, by name."""
-    missing = [name for name in wanted if name not in given]
-    if missing:
-        raise InvalidInputError(
-            f"data must have a column {missing[0]!r}, got {', '.join(map(repr, given)) or 'none'}."
-        )
-
-
 def split_series(columns: Columns, named: PanelColumns, *, outcomes: bool = True) -> Iterator[Series]:
     """Yield the series of some columns, keys in order; rows by time, as they came where times tie."""
     wanted = [*named.by, *named.contexts]
-    check_names(columns, [*wanted, named.outcome] if outcomes else wanted)
+    require_columns("data", list(columns), [*wanted, named.outcome] if outcomes else wanted)
     keys, numbers = _numbered([columns[name] for name in named.by], named.by)
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(keys) + 1))

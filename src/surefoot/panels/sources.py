@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.exceptions import InvalidInputError, MissingExtraError, SurefootError
-from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
+from surefoot.panels.series import Columns, PanelColumns, Series, raw_columns, split_series
 from surefoot.tracing import load_arrow
-from surefoot.validation import check_instance, listed_names
+from surefoot.validation import check_instance, listed_names, require_columns
 
 PANDAS, POLARS = "pandas", "polars"
 # The parts of the key that a folder names, and its files.
@@ -152,12 +152,12 @@ def named_columns(
         check_instance("time", time, str, "the name of a column")
         if time in roles:
             raise InvalidInputError(f"time must be neither a key nor the outcome, got {time!r}.")
-    check_names(source.names, [*roles, *([] if time is None else [time])])
+    require_columns("data", source.names, [*roles, *([] if time is None else [time])])
     if contexts is None:
         aside = {*roles, *([time] if time not in source.dates else [])}
         contexts = [name for name in source.names if name not in aside]
     chosen = listed_names("contexts", contexts)
-    check_names(source.names, chosen)
+    require_columns("data", source.names, chosen)
     both = [name for name in chosen if name in roles]
     if both:
         raise InvalidInputError(f"contexts must not hold keys or the outcome, got {both[0]!r}.")
