@@ -17,6 +17,7 @@ from surefoot.cli.prepared_lines import PreparedLines, name_gaps
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
+from surefoot.io.writing import check_target
 from surefoot.online import DecayingRadius, OnlinePolicy, Restart, Window
 from surefoot.online.lines import FileLines, Lines, PipeLines
 from surefoot.online.messages import FORMATS, Fields
@@ -130,10 +131,7 @@ def _checkpoint(stream: LineOptions, fields: Fields, form: str) -> Checkpoint | 
     check_integer("--every", stream.every, at_least=1)
     if stream.checkpoint is None:
         return None
-    if not stream.checkpoint.parent.is_dir():
-        raise InvalidInputError(
-            f"--checkpoint must lie in an existing folder, got {stream.checkpoint}."
-        )
+    check_target(stream.checkpoint, option="--checkpoint")
     told = {
         "--format": form, "--outcome": fields.outcome, "--id": fields.id,
         "--ignore": list(fields.ignore), "--text": list(fields.text),
