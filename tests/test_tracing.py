@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from surefoot import tracing
 from surefoot.exceptions import InvalidInputError, InvalidTypeError, MissingExtraError
-from surefoot.tracing import check_function, keep_compiled, load_jax
+from surefoot.tracing import check_function, keep_compiled, load_arrow, load_jax
 
 
 def check(fn, shapes=((2,), (2,)), returns=()):
@@ -229,3 +230,12 @@ def test_the_real_jax_takes_the_settings(monkeypatch, tmp_path):
     finally:
         for name, value in before.items():
             jax.config.update(name, value)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(tracing.importlib, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r'pip install "surefoot\[panels\]"'):
+        load_arrow("pyarrow")

@@ -37,6 +37,15 @@ def load_jax(what: str) -> Any:
     return load_extra("jax", f'{what} needs JAX: run pip install "surefoot[jax]".')
 
 
+def load_arrow(module: str) -> Any:
+    """Return a module of pyarrow, which reads and writes Parquet, or say which command installs it.
+
+    >>> load_arrow("pyarrow.parquet").__name__
+    'pyarrow.parquet'
+    """
+    return load_extra(module, 'Parquet files need pyarrow: run pip install "surefoot[panels]".')
+
+
 def keep_compiled(jax: Any) -> None:
     """Let JAX keep compiled code between processes, unless the user has decided about that.
 

@@ -5,6 +5,7 @@ import numbers
 import os
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from surefoot.typing import ArrayLike, FloatArray
 # What users hand in is quoted in messages up to this length.
 LONGEST_REPR = 120
 _SEPARATORS = re.compile(r"[,;\t|]")
+# The types that stand for a gap in pandas.
+_GAPS = ("NAType", "NaTType")
 
 
 def check_number(
@@ -26,6 +29,7 @@ def check_number(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    below: float | None = None,
     finite: bool = True,
 ) -> float:
     """Return ``value`` as a float, or refuse it by name.
@@ -45,9 +49,22 @@ def check_number(
         raise InvalidInputError(f"{name} must be > {above:g}, got {number}.")
     if at_most is not None and not number <= at_most:
         raise InvalidInputError(f"{name} must be <= {at_most:g}, got {number}.")
+    if below is not None and not number < below:
+        raise InvalidInputError(f"{name} must be < {below:g}, got {number}.")
     if math.isnan(number) or (finite and math.isinf(number)):
         raise InvalidInputError(f"{name} must be finite, got {number}.")
     return number
+
+
+def check_number_or_auto(name: str, value: Any) -> None:
+    """Refuse what is neither a number >= 0 nor "auto".
+
+    >>> check_number_or_auto("radius", "auto")
+    """
+    if not isinstance(value, str):
+        check_number(name, value, at_least=0)
+    elif value != "auto":
+        raise InvalidInputError(f"{name} must be a number >= 0 or 'auto', got {value!r}.")
 
 
 def check_integer(name: str, value: Any, *, at_least: int) -> int:
@@ -120,6 +137,17 @@ def refuse_masked(name: str, values: Any) -> None:
             f"{name} must have no masked entries, got {masked} of {values.size}: leave their rows out "
             "(PreparedPolicy takes gaps in contexts)."
         )
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, NaT, or one of pandas' own marks.
+
+    >>> is_gap(None), is_gap(math.nan), is_gap(np.datetime64("NaT")), is_gap(0.0), is_gap("")
+    (True, True, True, False, False)
+    """
+    if value is None or type(value).__name__ in _GAPS:
+        return True
+    return isinstance(value, float | np.floating | np.datetime64 | Decimal) and bool(value != value)
 
 
 def real_array(name: str, values: ArrayLike) -> FloatArray:
@@ -286,9 +314,9 @@ Did you mean 'demand'?
         if column in names:
             continue
         folded = {known.casefold(): known for known in names}
-        near = get_close_matches(column.casefold(), folded, n=1, cutoff=0.6)
+        near = get_close_matches(str(column).casefold(), folded, n=1, cutoff=0.6)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else elsewhere
         if len(names) == 1 and column in _SEPARATORS.split(names[0]):
             hint = " Is the separator right?"
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
         raise InvalidInputError(f"{name} must have the {what} {column!r}, got {shown}.{hint}")

@@ -70,8 +70,16 @@ def test_evaluate_counts_the_costs_of_each_row(folder, capsys):
     assert found["hindsight_cost"] == pytest.approx(min(tried))  # a kink is among the best
     assert found["constant_cost"] == pytest.approx(paid(np.full(60, found["constant_order"]), new))
     assert found["cost"] < found["hindsight_cost"]
+    made, sold = np.maximum(orders, 0.0), new["sold"].to_numpy()
+    assert found["short"] == pytest.approx(np.maximum(sold - made, 0.0).mean())
+    low, high = found["interval"]
+    assert low < found["difference"] < high
+    assert found["difference"] == pytest.approx(found["cost"] - found["constant_cost"])
+    assert found["worst_case"] is None  # each policy has one of its own
     assert main(["evaluate", str(path), str(folder / "new.csv")]) == 0
-    assert "best in hindsight" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "best in hindsight" in told
+    assert f"(planned: {100 * found['planned']:.0f} on average)" in told
 
 
 def test_one_cost_may_be_a_number(folder, tmp_path, capsys):
@@ -109,6 +117,13 @@ def test_mistakes(folder, tmp_path, capsys, costs, message):
     assert main(command(folder, tmp_path / "m", costs=costs)) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_costs_alone_say_nothing_about_demand(folder, tmp_path, capsys):
+    sales(120).select("margin", "waste", "sold").write_csv(tmp_path / "past.csv")
+    assert main(command(tmp_path, tmp_path / "m")) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "must have a column beside 'sold' and the costs in 'margin' (--backorder-column)" in told
 
 
 def test_a_cost_that_cannot_be_is_named_by_its_line(folder, tmp_path, capsys):

@@ -23,6 +23,7 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.main import main
 from surefoot.engines.compiling import kernel_folder
 from surefoot.exceptions import InvalidInputError
+from surefoot.io import read_archive, write_archive
 
 COSTS = ["--backorder", "3", "--holding", "1"]
 
@@ -222,6 +223,13 @@ def test_explain_says_what_is_in_the_file(model, capsys):
     found = json.loads(capsys.readouterr().out)
     assert next(iter(found["effects"])) in ("Filiale", "Preis")
     assert found["columns"][0] == {"name": "Tag", "kind": "date"}
+
+
+def test_a_file_that_says_otherwise_how_its_table_was_read_is_refused(model, tmp_path, capsys):
+    header, arrays = read_archive(model)
+    write_archive(tmp_path / "m", {**header, "table": {"outcome": "sold"}}, arrays)
+    assert main(["explain", str(tmp_path / "m")]) == 2
+    assert "got a file of an older Surefoot: fit it again." in capsys.readouterr().err
 
 
 def test_models_saved_from_python_are_taken(folder, capsys):
@@ -511,7 +519,7 @@ def test_effects_are_zero_where_a_column_does_not_matter():
             return X["a"].to_numpy()
 
     X = pl.DataFrame({"b": np.arange(300.0), "a": np.arange(300.0)})
-    found = fit_command.effects(Policy(), X)
+    found = fit_command.effects(Policy(), X, {})
     assert list(found) == ["a", "b"]
     assert found["b"] == 0.0
     assert found["a"] > 50

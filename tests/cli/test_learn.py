@@ -277,6 +277,7 @@ def test_another_stream_configuration_or_file_is_refused(tmp_path, capsys):
         (["--every", "0"], "--every must be >= 1, got 0."),
         (["--window", "0"], "rows must be >= 16, got 0."),
         (["--checkpoint", "no/where"], "--checkpoint must lie in an existing folder, got no"),
+        (["--checkpoint", "."], "--checkpoint must be a file, got the folder '.'."),
         (["--out", "no/where"], "--out must lie in an existing folder, got no"),
         (["--ignore", "demand"], "outcome, id, ignore and text must name different columns, got"),
     ],

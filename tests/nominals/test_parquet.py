@@ -120,11 +120,11 @@ def test_folders_in_folders_are_searched_and_hidden_files_left(folder, data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"outcome": "profit"}, "must have a column 'profit', got price, rain, holiday, sales"),
+        ({"outcome": "profit"}, "must have the column 'profit', got price, rain, holiday, sales"),
         ({"outcome": ()}, "outcome must name distinct columns, at least one"),
         ({"outcome": "sales", "contexts": ["rain", "rain"]}, "contexts must name distinct columns"),
         ({"outcome": "sales", "contexts": ["sales"]}, "got the outcome 'sales'"),
-        ({"outcome": "sales", "contexts": ["snow"]}, "must have a column 'snow'"),
+        ({"outcome": "sales", "contexts": ["snow"]}, "must have the column 'snow'"),
         ({"outcome": [*NAMES, "sales"]}, "columns beside the outcome, got none"),
     ],
 )
@@ -156,7 +156,7 @@ def test_text_and_columns_that_differ_between_files_are_refused(folder):
         ParquetRows(folder, outcome="sales")
     assert ParquetRows(folder, "sales", ["rain"]).n_rows == 5_001
     pq.write_table(pa.table(columns), last)
-    with pytest.raises(InvalidInputError, match="part-9.parquet must have a column 'price'"):
+    with pytest.raises(InvalidInputError, match="part-9.parquet must have the column 'price'"):
         ParquetRows(folder, outcome="sales")
 
 

@@ -78,7 +78,7 @@ def test_what_is_no_panel_is_refused(frame):
         raw_columns(pl.LazyFrame({"a": [1]}))
     with pytest.raises(InvalidInputError, match="distinct column names, got 'a' twice"):
         raw_columns(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(InvalidInputError, match="data must have a column 'sales', got 'shop'"):
+    with pytest.raises(InvalidInputError, match="data must have the column 'sales', got shop"):
         list(split_series({"shop": np.array(["a"])}, PanelColumns(("shop",), "sales", None, ())))
     for gap in (None, np.nan, pd.NaT, pd.NA):
         columns = {"shop": np.array(["a", gap], dtype=object), "sales": np.ones(2)}

@@ -11,7 +11,7 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.nominals import Empirical
 from surefoot.report import facts as module
 from surefoot.report.facts import checked_policy, gather, rows_checksum
-from surefoot.report.origin import Origin
+from surefoot.report.rows import Origin
 
 QUICK = {"splits": Folds(2, repeats=1)}
 

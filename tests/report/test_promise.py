@@ -7,9 +7,8 @@ import surefoot
 from surefoot import Contamination, RobustNewsvendor, RobustPolicy
 from surefoot.costs import Newsvendor
 from surefoot.estimators.guarantees import SHIFTS, Guarantee
-from surefoot.report.origin import Origin
 from surefoot.report.promise import adversary_of_columns, promise_of
-from surefoot.report.rows import ReportRows
+from surefoot.report.rows import Origin, ReportRows
 
 
 @pytest.fixture(scope="module")

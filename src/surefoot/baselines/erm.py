@@ -16,7 +16,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_choice, check_flag, check_number
+from surefoot.validation import check_choice, check_flag, check_number_or_auto
 
 # Strengths tried by "auto": from the one that zeroes theta down to this share of it.
 SMALLEST_SHARE = 1e-3
@@ -164,11 +164,7 @@ class ERM(LinearCoefficients, Baseline):
         self.random_state = random_state
 
     def _check_options(self) -> None:
-        if isinstance(self.l1, str):
-            if self.l1 != "auto":
-                raise InvalidInputError(f"l1 must be a number >= 0 or 'auto', got {self.l1!r}.")
-        else:
-            check_number("l1", self.l1, at_least=0)
+        check_number_or_auto("l1", self.l1)
         check_flag("intercept", self.intercept)
         check_choice("tie_break", self.tie_break, ("vertex", "minimum_norm"))
         if self.tie_break == "minimum_norm" and self.l1 != 0:

@@ -4,10 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from surefoot.random import rng_for
+from surefoot.estimators.radius_selection import fold_rows
 from surefoot.typing import FloatArray, IntArray
-
-N_FOLDS = 5
 
 
 def cross_validate(
@@ -31,9 +29,8 @@ def cross_validate(
     >>> costs.ravel(), mass
     (array([4., 5., 5., 5., 5.]), array([2., 1., 1., 1., 1.]))
     """
-    n = len(weights)
-    parts = np.array_split(rng_for(seed, "folds").permutation(n), min(N_FOLDS, n))
-    costs = []
+    n, costs = len(weights), []
+    parts = fold_rows(n, seed)
     for part in parts:  # threads made it slower: most of the work holds the interpreter's lock
         held_out = np.sort(part)
         costs.append(costs_of(np.setdiff1d(np.arange(n), held_out), held_out))

@@ -11,7 +11,6 @@ from surefoot.baselines.base import Baseline
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.costs.quantiles import LEVEL_TOL
 from surefoot.estimators.scikit_learn_habits import seed_from
-from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.problem.affine_form import power_of_two
 from surefoot.random import rng_for
@@ -151,8 +150,7 @@ class Forest(Baseline):
     def _check_options(self) -> None:
         check_integer("n_trees", self.n_trees, at_least=1)
         check_integer("min_leaf", self.min_leaf, at_least=1)
-        if check_number("max_features", self.max_features, above=0) > 1:
-            raise InvalidInputError(f"max_features must be <= 1, got {self.max_features!r}.")
+        check_number("max_features", self.max_features, above=0, at_most=1)
         self.seed_ = seed_from(self.random_state)
 
     def _learn(self, rows: Empirical, pieces: tuple[Pieces, ...]) -> None:

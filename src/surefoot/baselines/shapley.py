@@ -7,17 +7,15 @@ import numpy as np
 
 from surefoot.ambiguity import AffineRows
 from surefoot.baselines.base import Baseline
-from surefoot.baselines.distances import distances
-from surefoot.baselines.extension import extend
+from surefoot.baselines.extension import distances, extend
 from surefoot.baselines.folds import cross_validate
 from surefoot.baselines.lipschitz import LipschitzProgram, Trained
 from surefoot.costs import ConvexPiecewiseCost, Pieces
 from surefoot.estimators import RadiusPath
 from surefoot.estimators.scikit_learn_habits import seed_from
-from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_number
+from surefoot.validation import check_number, check_number_or_auto
 
 # Radii tried by "auto": zero, and from a radius beyond the collapse down to this share of it.
 SMALLEST_SHARE = 0.003
@@ -171,11 +169,7 @@ class Shapley(Baseline):
         self.random_state = random_state
 
     def _check_options(self) -> None:
-        if isinstance(self.radius, str):
-            if self.radius != "auto":
-                raise InvalidInputError(f"radius must be a number >= 0 or 'auto', got {self.radius!r}.")
-        else:
-            check_number("radius", self.radius, at_least=0)
+        check_number_or_auto("radius", self.radius)
         check_number("outcome_cost", self.outcome_cost, above=0, finite=False)
         self.seed_ = seed_from(self.random_state)
 

@@ -1,19 +1,17 @@
 """``surefoot compare``: which way to decide costs least on your own data."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from surefoot.cli.economics import Economics
-from surefoot.cli.fit import contexts_and_outcomes, read_for_outcome
+from surefoot.cli.fit import contexts_and_outcomes, read_for_outcome, refuse_few
 from surefoot.cli.options import Judging, Roles
 from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
 from surefoot.comparison import (
     Comparison,
     ComparisonProgress,
-    ComparisonRow,
     Folds,
     RollingWindow,
     Splits,
@@ -58,10 +56,7 @@ def run(
     cost = Newsvendor(*economics.costs())
     table = read_for_outcome(data, roles, reading, screen)
     X, y = contexts_and_outcomes(table, roles)
-    if len(table) < FEWEST_ROWS:
-        raise InvalidInputError(
-            f"{table.name} must have at least {FEWEST_ROWS} rows to compare on, got {len(table)}."
-        )
+    refuse_few(table, FEWEST_ROWS, "compare on")
     if isinstance(splits, RollingWindow):
         _refuse_few(table, splits)
         if roles.time is None:
@@ -142,34 +137,11 @@ def _shown(bar: Any) -> Callable[[ComparisonProgress], None]:
 
 
 def _show(comparison: Comparison, screen: Screen) -> None:
-    splits = comparison.splits.describe(comparison.rows_in_all)
-    screen.say("\n" + "\n".join(filter(None, [splits, comparison.sampled(), comparison.status])))
-    rows = sorted(comparison.rows, key=lambda row: (math.isnan(row.cost), row.cost))
-    percent = f"{100 * comparison.confidence:g} % interval"
-    screen.table(
-        ["", "cost", "difference", percent, "cheaper", "score", "s/fit"],
-        [_line(row, comparison.reference) for row in rows],
-        right=6,
-    )
-    screen.say(
-        f"difference: cost beyond that of {comparison.reference} on the same splits; cheaper: splits "
-        "on which a method beats it; score: 1 - cost / cost of the constant SAA order."
-    )
+    screen.say("\n" + "\n".join(comparison.about()))
+    head, lines = comparison.cells()
+    screen.table(head, lines, right=6)
+    screen.say(comparison.legend())
     for method, reason in comparison.reasons().items():
         screen.note(f"{method}: {reason}")
     for note, count in list(comparison.notes().items())[:3]:
         screen.note(f"in {count} fits: {note}")
-
-
-def _line(row: ComparisonRow, reference: str) -> tuple[str, ...]:
-    if math.isnan(row.cost):
-        return (row.method, "-", "", "", "", "", "")
-    score = "-" if math.isnan(row.score) else f"{row.score:.3f}"
-    end = (score, f"{row.seconds:.2f}")
-    if row.method == reference:
-        return (row.method, f"{row.cost:.4g}", "", "", "", *end)
-    difference = "-" if math.isnan(row.difference) else f"{row.difference:+.3g}"
-    # Methods that order the same have no interval: a width of zero would claim certainty.
-    known = not math.isnan(row.low) and row.low < row.high
-    interval = f"{row.low:+.3g} to {row.high:+.3g}" if known else "-"
-    return (row.method, f"{row.cost:.4g}", difference, interval, f"{row.wins} of {row.pairs}", *end)

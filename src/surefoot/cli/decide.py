@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from surefoot.cli.model_table import is_panel, load_model, needed_columns
+from surefoot.cli.model_table import (
+    ModelTable,
+    cost_columns,
+    costs_of,
+    is_panel,
+    load_model,
+    needed_columns,
+)
 from surefoot.cli.screen import Screen, show_table
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, IGNORED, FileColumn
@@ -71,22 +78,24 @@ def _policy(
         # Not at the top: most models are one policy, and panels load much.
         panel = importlib.import_module("surefoot.cli.panel")
         policies, needed = panel.load(model)
-        decide = partial(_decided, policies.decide, needed)
+        decide = partial(_decided, policies.decide, needed, None)
         return decide, needed, policies.columns.outcome, policies.columns.by
     policy, about = load_model(model, by_row=True)
     outcome = about.outcome if about is not None else None
-    if about is not None and about.cost_columns:
-        # Not at the top: in most models all rows cost the same.
-        by_row = importlib.import_module("surefoot.cli.cost_columns")
-        return partial(by_row.orders, policy, about), by_row.needed(about), outcome, ()
     needed = needed_columns(policy, about, model)
-    return partial(_decided, policy.predict, needed), needed, outcome, ()
+    decide = partial(_decided, policy.predict, needed, about)
+    return decide, (*needed, *cost_columns(about)), outcome, ()
 
 
 def _decided(
-    decide: Callable[[pl.DataFrame], FloatArray], needed: Sequence[FileColumn], table: TableFile
+    decide: Callable[..., FloatArray],
+    needed: Sequence[FileColumn],
+    about: ModelTable | None,
+    table: TableFile,
 ) -> FloatArray:
-    return decide(table.frame.select(column.name for column in needed))
+    """Return the order for each row, at its own costs where the model learned from such."""
+    costs = {} if about is None else costs_of(table, about.cost_columns)
+    return decide(table.frame.select(column.name for column in needed), **costs)
 
 
 def read_known(

@@ -1,24 +1,23 @@
 """The demo: order seven ingredients for a restaurant after learning from few days; a page on one."""
 
-import importlib
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from surefoot.baselines import SAA
 from surefoot.cli.bundled import restaurant
 from surefoot.comparison import RollingWindow
+from surefoot.comparison.picture import FORMATS, require_matplotlib
 from surefoot.datasets import YazData, load_yaz
 from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.exceptions import InvalidInputError, MissingExtraError
+from surefoot.exceptions import InvalidInputError
 from surefoot.io.writing import check_target, replaced
 from surefoot.report import Origin, write_report
 from surefoot.report.write import SUFFIXES
-from surefoot.typing import FloatArray
 
 BACKORDER, HOLDING = 15.0, 10.0
 TEST_DAYS = 165
@@ -70,20 +69,13 @@ def judge(data: YazData, days: int, *, bounded: bool = True) -> list[DemoRow]:
         rows.append(
             DemoRow(
                 product=product,
-                constant=_constant_cost(y[train], y[test]),
+                constant=SAA(BACKORDER, HOLDING).fit(X[train], y[train]).cost(X[test], y[test]),
                 plain=plain.cost(X[test], y[test]),
                 robust=robust.cost(X[test], y[test]),
                 bound=robust.certificate_.upper,
             )
         )
     return rows
-
-
-def _constant_cost(past: FloatArray, future: FloatArray) -> float:
-    """Mean cost of always ordering the best quantile of the past."""
-    order = np.quantile(past, BACKORDER / (BACKORDER + HOLDING), method="inverted_cdf")
-    short, over = np.maximum(future - order, 0.0), np.maximum(order - future, 0.0)
-    return float(np.mean(BACKORDER * short + HOLDING * over))
 
 
 def table(rows: list[DemoRow], days: int) -> str:
@@ -107,24 +99,16 @@ def table(rows: list[DemoRow], days: int) -> str:
     return "\n".join(lines)
 
 
-def _pyplot() -> Any:
-    try:
-        matplotlib = importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise MissingExtraError('The demo draws: run pip install "surefoot[cli]".') from error
-    matplotlib.use("Agg")
-    return importlib.import_module("matplotlib.pyplot")
-
-
 def draw(studies: dict[int, list[DemoRow]], shown: int, path: Path) -> None:
     """Draw total cost against days learned from, and the costs of each product at one of them."""
-    plt = _pyplot()
     styles = {
         "constant": ("constant order", "#9a9a9a"),
         "plain": ("plain linear policy", "#c8553d"),
         "robust": ("Surefoot", "#1f6f8b"),
     }
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    # A figure of its own, without pyplot: no window, no global state.
+    figure = require_matplotlib("matplotlib.figure").Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for name, (label, colour) in styles.items():
         totals = [sum(getattr(row, name) for row in rows) for rows in studies.values()]
         left.plot(list(studies), totals, "o-", color=colour, label=label, linewidth=2)
@@ -144,7 +128,6 @@ def draw(studies: dict[int, list[DemoRow]], shown: int, path: Path) -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def write_page_on(data: YazData, path: Path) -> None:
@@ -163,9 +146,9 @@ def write_page_on(data: YazData, path: Path) -> None:
 
 def run_demo(path: Path, report: Path, *, days: int) -> None:
     """Fit, print the table, write the picture and the page."""
-    check_target(path, (".png", ".svg", ".pdf"))
+    check_target(path, FORMATS)
     check_target(report, SUFFIXES, "--report")
-    _pyplot()
+    require_matplotlib()
     data = load_yaz(drop_closed=True)
     began = time.perf_counter()
     windows = sorted({*WINDOWS, days})

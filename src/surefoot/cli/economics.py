@@ -17,8 +17,7 @@ def _option(metavar: str, help: str) -> Any:
     return option(metavar, help, parser=amount, rich_help_panel=_MONEY)
 
 
-def cost_column(help: str) -> Any:
-    """Return the option that names a column with a cost of each row."""
+def _column(help: str) -> Any:
     return option("COLUMN", help, rich_help_panel=_MONEY)
 
 
@@ -121,6 +120,46 @@ class Economics:
             f"{share:.{decimals}f} % of cases. If that is not meant, is a decimal sign missing in "
             f"{options}?"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowEconomics(Economics):
+    """Costs of a fit: numbers, or columns that hold those of each row."""
+
+    backorder_column: Annotated[
+        str | None, _column("Column with the cost of a unit short, row by row.")
+    ] = None
+    holding_column: Annotated[str | None, _column("Column with the cost of a unit left over.")] = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns with costs of each row, by "backorder" and "holding"; mostly there are none."""
+        given = {"backorder": self.backorder_column, "holding": self.holding_column}
+        return {cost: name for cost, name in given.items() if name is not None}
+
+    def numbers(self) -> dict[str, float]:
+        """Return the costs that all rows share, by name, or say what is missing or cannot be.
+
+        >>> RowEconomics(backorder_column="margin", holding=2.0).numbers()
+        {'holding': 2.0}
+        """
+        if not self.columns:
+            return dict(zip(("backorder", "holding"), self.costs(), strict=True))
+        for name in ("price", "cost", "salvage", "goodwill"):
+            if getattr(self, name) is not None:
+                raise InvalidInputError(
+                    f"--{next(iter(self.columns))}-column must come with --backorder or --holding "
+                    f"alone, got --{name}."
+                )
+        numbers = {}
+        for name in ("backorder", "holding"):
+            number = getattr(self, name)
+            if (number is None) == (name not in self.columns):
+                got = "neither" if number is None else "both"
+                raise InvalidInputError(f"Give --{name} or --{name}-column, got {got}.")
+            if number is not None:
+                numbers[name] = _checked(name, number)
+        return numbers
 
 
 def _checked(name: str, value: float | None, *, zero: bool = False) -> float:

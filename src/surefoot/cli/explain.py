@@ -46,10 +46,7 @@ def run(model: Path, *, screen: Screen) -> None:
             "radius": float(robust.radius_),
             "certificate": asdict(certificate),
             **({} if about is None else {
-                "outcome": about.outcome, "rows": about.rows, "period": list(about.period),
-                "economics": about.economics, "cost": about.cost,
-                "constant_order": about.constant, "constant_cost": about.constant_cost,
-                "effects": about.effects, "guarantee": stated,
+                **about.figures(), "economics": about.economics, "guarantee": stated,
                 "columns": [{"name": c.name, "kind": c.kind} for c in about.columns],
             }),
         }

@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from surefoot.cli.economics import Economics
-from surefoot.cli.model_table import ModelTable, save_model, stated_of
+from surefoot.cli.economics import RowEconomics
+from surefoot.cli.model_table import ModelTable, costs_of, save_model
 from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, listed_columns, show_economics, show_table
-from surefoot.costs import Newsvendor
 from surefoot.estimators import RobustNewsvendor
 from surefoot.estimators.guarantees import SHIFT, SHIFTS, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
+from surefoot.estimators.row_costs import RowCosts
 from surefoot.exceptions import InvalidInputError
 from surefoot.io.table_columns import CATEGORY, DATE, OUTCOME, TIME, FileColumn
 from surefoot.io.table_doubts import doubts
@@ -41,7 +41,7 @@ def run(
     out: Path,
     *,
     roles: Roles,
-    economics: Economics,
+    economics: RowEconomics,
     radius: str = "auto",
     seed: int = 0,
     reading: Reading,
@@ -51,9 +51,9 @@ def run(
     screen: Screen,
 ) -> None:
     """Read, fit, save, and say what was done; with ``report``, write that as a page, too."""
-    backorder, holding = economics.costs()
-    chosen = chosen_radius(radius)
+    numbers, chosen = economics.numbers(), chosen_radius(radius)
     check_integer("--seed", seed, at_least=0)
+    _refuse_beside_costs(roles, report)
     # Not at the top: most fits are of one policy, and panels load much.
     panel = importlib.import_module("surefoot.cli.panel") if roles.by else None
     if panel is not None:
@@ -66,38 +66,43 @@ def run(
             screen=screen,
         )  # fmt: skip
         return
+    costs = costs_of(table, roles.costs)
     X, y = contexts_and_outcomes(table, roles)
-    if len(table) < FEWEST_ROWS:
-        raise InvalidInputError(
-            f"{table.name} must have at least {FEWEST_ROWS} rows to learn from, got {len(table)}."
-        )
-    show_table(screen, table)
-    _doubt_outcomes(y, table, screen)
-    screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
-    show_economics(screen, economics)
+    refuse_few(table, FEWEST_ROWS, "learn from")
+    usual = numbers.get("backorder"), numbers.get("holding")
+    paid = RowCosts.of(costs.get("backorder"), costs.get("holding"), usual, len(y))
+    _show_data(table, y, roles, economics, paid, screen)
     frozen = [name for name in X.columns if is_flag(X[name])]
-    policy = PreparedPolicy(
-        RobustNewsvendor(backorder, holding, radius=chosen, frozen=frozen, random_state=seed)
-    )
+    model = RobustNewsvendor(radius=chosen, frozen=frozen, random_state=seed).set_params(**numbers)
+    policy = PreparedPolicy(model)
     with screen.working("Fitting ..."), warnings.catch_warnings():
         # Named below, by the lines of the file.
         warnings.filterwarnings("ignore", "Numbers that look like errors")
-        policy.fit(X, y, time=moments_of(table, roles))
+        policy.fit(X, y, time=moments_of(table, roles), **costs)
     _name_suspects(policy, table, roles.outcome, screen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these rows were learned from: all is said about them
-        about = _about(policy, table, X, y, economics, roles)
+    # These rows were learned from: all is said about them.
+    with warnings.catch_warnings(action="ignore"):
+        about = _about(policy, table, X, y, paid, costs, economics, roles)
     save_model(policy, about, out)
     _show(policy, about, out, screen)
     result = _summary(policy, about, out, table, screen)
     if report is not None:
         # Not at the top: most fits write no report.
-        reporting = importlib.import_module("surefoot.cli.reporting")
+        reporting = importlib.import_module("surefoot.cli.report")
         origin = reporting.origin_of(data, table, roles, economics=about.economics, command=command)
         result["report"] = reporting.write_and_say(
             policy, X, y, report, roles, origin, screen, moments=moments_of(table, roles)
         )
     screen.result(result)
+
+
+def _refuse_beside_costs(roles: Roles, report: Path | None) -> None:
+    """Refuse what needs one pair of costs for all rows."""
+    if roles.costs and (roles.by or report is not None):
+        other = "--by" if roles.by else "--report"
+        raise InvalidInputError(
+            f"{other} must be left out beside --{next(iter(roles.costs))}-column, got both."
+        )
 
 
 def _check_targets(data: str, out: Path, report: Path | None) -> None:
@@ -112,8 +117,10 @@ def _check_targets(data: str, out: Path, report: Path | None) -> None:
 def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) -> TableFile:
     """Read a table to learn from: outcomes are numbers, and time runs forward if it is named."""
     time = [] if roles.time is None else [roles.time]
+    costs = {f"--{cost}-column": [name] for cost, name in roles.costs.items()}
     _refuse_two_roles(
-        {"--outcome": [roles.outcome], "--time": time, "--ignore": roles.ignore, "--by": roles.by},
+        {"--outcome": [roles.outcome], "--time": time, "--ignore": roles.ignore, "--by": roles.by}
+        | costs,
         {"--outcome": [roles.outcome], "--categories": roles.categories, "--ignore": roles.ignore},
     )
     known = [FileColumn(name, CATEGORY, "as told") for name in roles.categories]
@@ -134,17 +141,20 @@ def read_for_outcome(data: str, roles: Roles, reading: Reading, screen: Screen) 
 def contexts_and_outcomes(table: TableFile, roles: Roles) -> tuple[pl.DataFrame, FloatArray]:
     """Return what is learned from. A time that is a number (day 1, 2, 3) orders rows and no more.
 
-    A policy that looks at such a time would follow a trend beyond everything seen.
+    A policy that looks at such a time would follow a trend beyond everything seen. Costs of each row
+    say what it is to be learned for.
     """
     X, y = table.split(roles.outcome)
-    if roles.time is None or table.column(roles.time).kind == DATE:
-        return X, y
-    if X.width == 1:
+    apart = {name: f"the costs in {name!r} (--{cost}-column)" for cost, name in roles.costs.items()}
+    if roles.time is not None and table.column(roles.time).kind != DATE:
+        apart[roles.time] = f"the numbers in {roles.time!r} (--time), which order rows and no more"
+    X = X.drop(list(apart), strict=False)
+    if X.width == 0:
         raise InvalidInputError(
-            f"{table.name} must have a column beside {roles.outcome!r} and the numbers in "
-            f"{roles.time!r} (--time), which order rows and no more, got none."
+            f"{table.name} must have a column beside {roles.outcome!r} and "
+            f"{' and '.join(apart.values())}, got none."
         )
-    return X.drop(roles.time, strict=False), y
+    return X, y
 
 
 def moments_of(table: TableFile, roles: Roles) -> NDArray[Any] | None:
@@ -204,14 +214,28 @@ def is_flag(column: pl.Series) -> bool:
     return column.dtype == pl.Float64 and bool(column.drop_nulls().is_in([0.0, 1.0]).all())
 
 
+def _costs_sentence(paid: RowCosts, columns: dict[str, str]) -> str:
+    """Return what the costs of each row are, and what they mean for an order."""
+
+    def told(name: str, values: FloatArray) -> str:
+        column = columns.get(name)
+        return (
+            f"{values[0]:g}" if column is None else f"{values.min():g} to {values.max():g} ({column})"
+        )
+
+    low, high = 100 * paid.ratios.min(), 100 * paid.ratios.max()
+    return (
+        f"A unit short costs {told('backorder', paid.backorder)}, a unit left over "
+        f"{told('holding', paid.holding)}. So an order should be enough in {low:.0f} to {high:.0f} of "
+        "100 cases, by the costs of its row."
+    )
+
+
 def _about(
-    policy: PreparedPolicy, table: TableFile, X: pl.DataFrame, y: FloatArray,
-    economics: Economics, roles: Roles,
+    policy: PreparedPolicy, table: TableFile, X: pl.DataFrame, y: FloatArray, paid: RowCosts,
+    costs: dict[str, FloatArray], economics: RowEconomics, roles: Roles,
 ) -> ModelTable:  # fmt: skip
-    backorder, holding = economics.costs()
-    cost = Newsvendor(backorder, holding)
-    constant = float(np.quantile(y, backorder / (backorder + holding), method="inverted_cdf"))
-    weights = np.full(len(y), 1.0 / len(y))
+    constant = paid.best_constant(y)
     days = [column.name for column in table.columns if column.kind == DATE]
     day = roles.time if roles.time in days else next(iter(days), None)
     return ModelTable(
@@ -219,25 +243,57 @@ def _about(
         columns=tuple(c for c in table.columns if c.name in X.columns),
         source=Path(table.name).name, rows=len(table),
         period=() if day is None else (str(X[day].min()), str(X[day].max())),
-        economics=economics.sentence(), constant=constant, cost=policy.cost(X, y),
-        constant_cost=cost.mean(np.full((len(y), 1), constant), y[:, None], weights),
-        effects=effects(policy, X), fingerprint=policy.model_.fingerprint_,
-        stated=stated_of(guarantee_of(policy.model_, SHIFTS)) if decides(policy.model_) else {},
+        economics=_costs_sentence(paid, roles.costs) if costs else economics.sentence(),
+        constant=constant, cost=policy.cost(X, y, **costs),
+        constant_cost=float(paid.evaluate(np.full(len(y), constant), y).mean()),
+        effects=effects(policy, X, costs), cost_columns=roles.costs, **_learned(policy.model_, costs),
     )  # fmt: skip
 
 
-def effects(policy: Any, X: pl.DataFrame) -> dict[str, float]:
+def _learned(model: Any, costs: dict[str, FloatArray]) -> dict[str, Any]:
+    """Return what is said of one policy alone, and not of one for each cost ratio."""
+    if costs:
+        return {}
+    stated = guarantee_of(model, SHIFTS) if decides(model) else None
+    return {"fingerprint": model.fingerprint_, "guarantee": stated}
+
+
+def effects(policy: Any, X: pl.DataFrame, costs: dict[str, FloatArray]) -> dict[str, float]:
     """Return how far orders move on average if a column holds the value of another row."""
     rng = rng_for(0, "effects")
     if len(X) > EFFECT_ROWS:
-        X = X[np.sort(rng.choice(len(X), EFFECT_ROWS, replace=False))]
-    orders = policy.predict(X)
+        rows = np.sort(rng.choice(len(X), EFFECT_ROWS, replace=False))
+        X, costs = X[rows], {cost: values[rows] for cost, values in costs.items()}
+    orders = policy.predict(X, **costs)
     shuffled = rng.permutation(len(X))
+    others = {name: X.with_columns(X[name][shuffled]) for name in X.columns}
     strengths = {
-        name: float(np.mean(np.abs(policy.predict(X.with_columns(X[name][shuffled])) - orders)))
-        for name in X.columns
+        name: float(np.mean(np.abs(policy.predict(other, **costs) - orders)))
+        for name, other in others.items()
     }
     return dict(sorted(strengths.items(), key=lambda pair: -pair[1]))
+
+
+def refuse_few(table: TableFile, least: int, purpose: str) -> None:
+    """Refuse a table with too few rows to learn from, or for what else is to be done with it."""
+    if len(table) < least:
+        raise InvalidInputError(
+            f"{table.name} must have at least {least} rows to {purpose}, got {len(table)}."
+        )
+
+
+def _show_data(
+    table: TableFile, y: FloatArray, roles: Roles, economics: RowEconomics, paid: RowCosts,
+    screen: Screen,
+) -> None:  # fmt: skip
+    """Say what is learned from, and what is hard to believe about it."""
+    show_table(screen, table)
+    _doubt_outcomes(y, table, screen)
+    screen.say(f"Outcome: {roles.outcome}, from {y.min():g} to {y.max():g}, {y.mean():.4g} on average.")
+    if roles.costs:
+        screen.say(_costs_sentence(paid, roles.costs))
+    else:
+        show_economics(screen, economics)
 
 
 def _doubt_outcomes(y: FloatArray, table: TableFile, screen: Screen) -> None:
@@ -275,11 +331,11 @@ def _show(policy: PreparedPolicy, about: ModelTable, out: Path, screen: Screen) 
     screen.say(
         f"Cost a row on these rows: {about.cost:.4g}; {about.constant_cost:.4g} if the order were "
         f"always {about.constant:g}. That saves {100 * saving:.0f} % here and less on new rows: "
-        "surefoot compare says how much."
+        f"surefoot {'evaluate' if about.cost_columns else 'compare'} says how much."
     )
     if about.guarantee is not None:
         screen.say(about.guarantee.sentence(SHIFT))
-    else:
+    elif not about.cost_columns:
         screen.say(f"Radius {model.radius_:.3g}: {model.certificate_.message}")
     if model.converged_ is False:
         screen.note(model.status_)
@@ -291,16 +347,17 @@ def _summary(
 ) -> dict[str, Any]:
     """Return what was done, for machines."""
     model: Any = policy.model_
-    certificate = model.certificate_
+    if about.cost_columns:
+        own = {"cost_columns": about.cost_columns, "cost_ratios": model.cost_levels_.tolist()}
+    else:
+        own = {
+            "backorder": float(policy.model.backorder), "holding": float(policy.model.holding),
+            "radius": float(model.radius_), "certificate": asdict(model.certificate_),
+        }  # fmt: skip
     return {
-        "model": str(out), "rows": about.rows, "outcome": about.outcome,
-        "period": list(about.period), "backorder": float(policy.model.backorder),
-        "holding": float(policy.model.holding), "radius": float(model.radius_),
-        "cost": about.cost, "constant_order": about.constant,
-        "constant_cost": about.constant_cost, "status": model.status_,
-        "certificate": asdict(certificate),
+        "model": str(out), **about.figures(), **own, "status": model.status_,
         "suspects": [one._asdict() for one in policy.suspects_],
-        "effects": about.effects, "columns": listed_columns(table), "seconds": screen.seconds,
+        "columns": listed_columns(table), "seconds": screen.seconds,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any, Self
 
+from surefoot.cli.main import forget_output
 from surefoot.exceptions import InvalidInputError, ModelFileError, WritingError
 from surefoot.online.checkpoint import load_state, save_state
 from surefoot.online.lines import Lines, Position
@@ -241,6 +242,5 @@ def quiet_broken_pipe() -> Any:
     try:
         yield
     except BrokenPipeError as error:
-        # Python flushes standard output once more at exit, which would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         raise InvalidInputError("standard output must stay open, got a closed pipe.") from error

@@ -13,10 +13,11 @@ from surefoot.cli.economics import Economics
 from surefoot.cli.following import Answers, Checkpoint, Follower, quiet_broken_pipe
 from surefoot.cli.model_table import load_model, needed_columns
 from surefoot.cli.options import Learning, LineOptions
-from surefoot.cli.prepared_lines import GapsNamed, PreparedLines
+from surefoot.cli.prepared_lines import PreparedLines, name_gaps
 from surefoot.costs import Newsvendor
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError
+from surefoot.io.writing import check_target
 from surefoot.online import DecayingRadius, OnlinePolicy, Restart, Window
 from surefoot.online.lines import FileLines, Lines, PipeLines
 from surefoot.online.messages import FORMATS, Fields
@@ -36,8 +37,7 @@ def said_once() -> Iterator[None]:
             said.add(str(message))
             print(f"surefoot: {message}", file=sys.stderr)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(action="always"):
         warnings.showwarning = show
         yield
 
@@ -121,7 +121,7 @@ def _from_model(
         )
     if not isinstance(model, PreparedPolicy):
         policy = OnlinePolicy.from_model(model, drift=drift)
-        return Session(policy, GapsNamed(model)), fields
+        return Session(policy, partial(name_gaps, policy.columns)), fields
     prepared = PreparedLines(model, needed_columns(model, about, path))
     policy = OnlinePolicy.from_model(model.model_, drift=drift)
     return Session(policy, prepared), prepared.fields(fields)
@@ -131,10 +131,7 @@ def _checkpoint(stream: LineOptions, fields: Fields, form: str) -> Checkpoint | 
     check_integer("--every", stream.every, at_least=1)
     if stream.checkpoint is None:
         return None
-    if not stream.checkpoint.parent.is_dir():
-        raise InvalidInputError(
-            f"--checkpoint must lie in an existing folder, got {stream.checkpoint}."
-        )
+    check_target(stream.checkpoint, option="--checkpoint")
     told = {
         "--format": form, "--outcome": fields.outcome, "--id": fields.id,
         "--ignore": list(fields.ignore), "--text": list(fields.text),

@@ -99,9 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ctrl_c:
             typer = importlib.import_module("typer")
-            for commands in ("table_commands", "other_commands"):  # as help lists them
-                importlib.import_module(f"surefoot.cli.{commands}")
-            command = typer.main.get_command(importlib.import_module("surefoot.cli.app").app)
+            command = typer.main.get_command(importlib.import_module("surefoot.cli.commands").app)
     except ImportError as error:
         _complain(f'The command line needs {error.name}: run pip install "surefoot[cli]".')
         return MISTAKE

@@ -1,20 +1,28 @@
 """What a model file says about the table it was learned from, so that later files are read alike."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from surefoot.estimators.guarantees import Guarantee
 from surefoot.estimators.loading import from_parts
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, ModelFileError
-from surefoot.io import FileColumn, read_archive, write_archive
+from surefoot.io import FileColumn, TableFile, pack, read_archive, register, unpack, write_archive
+from surefoot.io.table_columns import NUMBER
+from surefoot.typing import FloatArray
 
 _SECTION = "table"
 # What the first bytes of a table of policies say.
 _MAGIC = b"PAR1"
 
+register(FileColumn)
+register(Guarantee)
 
+
+@register
 @dataclass(frozen=True)
 class ModelTable:
     """The table of a fit.
@@ -39,8 +47,9 @@ class ModelTable:
         Of the rows learned from, by which a report knows them again; empty in older files.
     cost_columns
         Columns with the costs of each row, by "backorder" and "holding"; empty where costs are numbers.
-    stated
-        What is stated about new rows, as ``stated_of`` writes it; empty where nothing is.
+    guarantee
+        What is stated about new rows, if anything; the file does not hold the rows that it follows
+        from.
     """
 
     outcome: str
@@ -55,34 +64,22 @@ class ModelTable:
     constant_cost: float
     effects: dict[str, float]
     fingerprint: str = ""
-    stated: dict[str, Any] = field(default_factory=dict)
+    guarantee: Guarantee | None = None
     cost_columns: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """What is stated about new rows: the file does not hold the rows that it follows from."""
-        if not self.stated:
-            return None
-        shifted = dict(zip(self.stated["shifts"], self.stated["costs"], strict=True))
-        return Guarantee(
-            self.stated["bound"], shifted, self.stated["suspects"], self.stated["reason"],
-            tuple(self.stated["blocks"]), self.stated["block_rows"],
-        )  # fmt: skip
-
-
-def stated_of(given: Guarantee) -> dict[str, Any]:
-    """Return a guarantee as JSON can hold it, whose keys are no numbers."""
-    return {
-        "bound": given.bound, "shifts": list(given.shifted), "costs": list(given.shifted.values()),
-        "suspects": given.suspects, "reason": given.reason,
-        "blocks": list(given.blocks), "block_rows": given.block_rows,
-    }  # fmt: skip
+    def figures(self) -> dict[str, Any]:
+        """Return what was learned from and what came out of it, for machines."""
+        return {
+            "outcome": self.outcome, "rows": self.rows, "period": list(self.period),
+            "cost": self.cost, "constant_order": self.constant, "constant_cost": self.constant_cost,
+            "effects": self.effects,
+        }  # fmt: skip
 
 
 def save_model(policy: PreparedPolicy, table: ModelTable, path: Path) -> None:
     """Write a fitted policy and its table to one file, whole or not at all."""
     header, arrays = policy.parts()
-    write_archive(path, {**header, _SECTION: asdict(table)}, arrays)
+    write_archive(path, {**header, _SECTION: pack(_SECTION, table, arrays)}, arrays)
 
 
 def is_panel(path: Path) -> bool:
@@ -112,11 +109,11 @@ def load_model(path: Path, *, by_row: bool = False) -> tuple[Any, ModelTable | N
         )
     if section is None:
         return model, None
-    try:
-        columns = tuple(FileColumn(**column) for column in section["columns"])
-        table = ModelTable(**{**section, "columns": columns, "period": tuple(section["period"])})
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
+    table = unpack(section, arrays)
+    if not isinstance(table, ModelTable):
+        raise ModelFileError(
+            f"{path} must say how its table was read, got a file of an older Surefoot: fit it again."
+        )
     return model, table
 
 
@@ -137,6 +134,27 @@ def needed_columns(model: Any, table: ModelTable | None, path: Path) -> tuple[Fi
     return tuple(
         FileColumn(str(name), kind, "as in the fit") for name, kind in zip(names, kinds, strict=True)
     )
+
+
+def cost_columns(table: ModelTable | None) -> tuple[FileColumn, ...]:
+    """Return the columns with costs of each row that a decision needs; mostly there are none."""
+    names = () if table is None else table.cost_columns.values()
+    return tuple(FileColumn(name, NUMBER, "a cost") for name in names)
+
+
+def costs_of(table: TableFile, columns: dict[str, str]) -> dict[str, FloatArray]:
+    """Return the costs of each row; name the first line with one that cannot be."""
+    costs = {}
+    for cost, name in columns.items():
+        values = costs[cost] = table.outcomes(name, f"The {cost} cost")
+        wrong = np.flatnonzero(~((values > 0.0) & np.isfinite(values)))
+        if len(wrong):
+            row = int(wrong[0])
+            raise InvalidInputError(
+                f"The {cost} cost must be > 0, got {values[row]:g} in {table.place(row)}, column "
+                f"{name!r}."
+            )
+    return costs
 
 
 def robust_part(model: Any) -> Any:

@@ -31,6 +31,7 @@ class Roles:
     """Which columns of a table play a part of their own.
 
     ``by`` are columns that name a series; one policy is fitted for each. Empty is one for all rows.
+    ``costs`` are columns with the costs of each row, by "backorder" and "holding".
     """
 
     outcome: Annotated[str, option("COLUMN", "What was demanded.")]
@@ -42,6 +43,7 @@ class Roles:
     ] = field(default_factory=list)
     ignore: Annotated[list[str], _IGNORE] = field(default_factory=list)
     by: Sequence[str] = ()
+    costs: dict[str, str] = field(default_factory=dict)
 
 
 def _written(*names: str, metavar: str | None = None, help: str) -> Any:

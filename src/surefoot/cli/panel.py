@@ -14,7 +14,6 @@ from surefoot.cli.options import Roles
 from surefoot.cli.screen import Screen, show_economics, show_table
 from surefoot.estimators import RobustNewsvendor
 from surefoot.exceptions import DataWarning, InvalidInputError
-from surefoot.io.arrow import load_arrow
 from surefoot.io.table_columns import CATEGORY, OUTCOME, FileColumn
 from surefoot.io.table_file import Reading, TableFile, read_file
 from surefoot.io.writing import check_target
@@ -22,6 +21,7 @@ from surefoot.panels import PolicyTable, fit_many
 from surefoot.panels.fitting import SeriesEvaluation
 from surefoot.panels.records import FAILED, FITTED, median_saving, saving_words
 from surefoot.panels.running import check_workers
+from surefoot.tracing import load_arrow
 from surefoot.typing import FloatArray
 
 SUFFIXES = (".parquet",)
@@ -57,8 +57,8 @@ def fit(
     show_economics(screen, economics)
     dropped = [column.name for column in table.columns if column.kind == "ignored"]
     frame = table.frame.drop(dropped, strict=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # of single series: in the summary
+    # What single series warn of is in the summary.
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
         policies = fit_many(
             frame, list(roles.by), roles.outcome, time=roles.time, random_state=seed,
             model=RobustNewsvendor(backorder, holding, radius=radius),

@@ -72,29 +72,16 @@ class PreparedLines:
         return dict(zip(self._names, row.tolist(), strict=True))
 
 
-class GapsNamed:
-    """Says which columns of a model a line lacks; the stream behind it puts their running mean there.
-
-    Parameters
-    ----------
-    model
-        A fitted model that prepares nothing.
-    """
-
-    def __init__(self, model: Any) -> None:
-        unnamed = [f"x{j}" for j in range(model.n_features_in_)]
-        self._names = [str(name) for name in getattr(model, "feature_names_in_", unnamed)]
-
-    def __call__(self, context: Context) -> Context:
-        """Return the context as it is."""
-        missing = [name for name in self._names if name not in context]
-        if missing:
-            warn_user(
-                f"A line has no value for {', '.join(map(repr, missing))}, from which the model was "
-                "learned: the running mean counts.",
-                DataWarning,
-            )
-        return context
+def name_gaps(names: Sequence[str], context: Context) -> Context:
+    """Say which columns of a model a line lacks; the stream behind it puts their running mean there."""
+    missing = [name for name in names if name not in context]
+    if missing:
+        warn_user(
+            f"A line has no value for {', '.join(map(repr, missing))}, from which the model was "
+            "learned: the running mean counts.",
+            DataWarning,
+        )
+    return context
 
 
 def _cell(column: FileColumn, value: Any) -> Column:

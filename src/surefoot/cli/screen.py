@@ -79,8 +79,7 @@ class Screen:
         ``place`` says where a row stands in the file, which people know better than its number.
         """
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             if self._err.is_terminal and not self.as_json:
                 with self._err.status(what):
                     yield

@@ -102,9 +102,7 @@ def compare(
     0.0
     """
     check_instance("cost", cost, Cost, "a cost such as Newsvendor(1.0, 0.2)")
-    level = check_number("confidence", confidence, above=0)
-    if not level < 1:
-        raise InvalidInputError(f"confidence must be < 1, got {level}.")
+    level = check_number("confidence", confidence, above=0, below=1)
     seed = check_integer("random_state", random_state, at_least=0)
     if splits is not None:
         check_instance("splits", splits, Splits, "Folds(...) or RollingWindow(...)")
@@ -210,8 +208,7 @@ def _trial(data: _Data, method: Method, k: int, split: Split, sample: Split, yar
     """Fit and judge one method on a sample of split k; whatever goes wrong is in the answer."""
     train = some_of(sample.train, method.most_rows, rng_for(data.seed, "compare", method.name, k))
     began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             model = clone(method.estimator)
             model.fit(taken(data.X, train), data.outcomes[train])

@@ -1,6 +1,5 @@
 """The picture of a comparison: what each method costs beyond the reference."""
 
-import importlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,9 +17,9 @@ BETTER, WORSE, OPEN = "#0060a8", "#c8553d", "#7a7a7a"
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def require_matplotlib() -> None:
-    """Raise before any work if pictures cannot be drawn."""
-    load_extra("matplotlib", 'A picture needs matplotlib: run pip install "surefoot[cli]".')
+def require_matplotlib(module: str = "matplotlib") -> Any:
+    """Return a module of matplotlib; raise before any work if pictures cannot be drawn."""
+    return load_extra(module, 'A picture needs matplotlib: run pip install "surefoot[cli]".')
 
 
 def draw_onto(target: Any, method: str, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
@@ -32,7 +31,7 @@ def draw_onto(target: Any, method: str, size: tuple[float, float], draw: Callabl
         raise InvalidTypeError(f"A picture must go to a path or to axes, got {target!r}.")
     path = check_target(Path(target), FORMATS, "A picture")
     # A figure of its own, without pyplot: no window, no global state.
-    figure = importlib.import_module("matplotlib.figure").Figure(figsize=size, layout="constrained")
+    figure = require_matplotlib("matplotlib.figure").Figure(figsize=size, layout="constrained")
     draw(figure.subplots())
     figure.savefig(path, dpi=150)
 

@@ -13,6 +13,7 @@ from scipy import stats
 from surefoot.comparison.picture import draw
 from surefoot.comparison.splits import Splits
 from surefoot.exceptions import InvalidInputError
+from surefoot.text_table import text_table
 from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
 
@@ -226,34 +227,37 @@ class Comparison:
         """Draw differences and intervals into a file, or onto matplotlib axes."""
         draw(self, target)
 
+    def cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return headings, and a line of texts for each method, the cheapest first."""
+        rows = sorted(self.rows, key=lambda row: (math.isnan(row.cost), row.cost))
+        decimals = _decimals([row.cost for row in rows])
+        interval = f"{100 * self.confidence:g} % interval"
+        head = ("", "cost", "difference", interval, "cheaper", "score", "s/fit")
+        return head, [_line(row, self.reference, decimals) for row in rows]
+
+    def legend(self) -> str:
+        """Return what stands in the columns of ``cells``."""
+        return (
+            f"difference: cost beyond that of {self.reference}, on the same splits; cheaper: splits on "
+            "which a method beats it.\nscore: 1 - cost / cost of the constant SAA order."
+        )
+
+    def about(self) -> list[str]:
+        """Return how rows were split, of how many methods saw a sample, and whether all is done."""
+        told = (self.splits.describe(self.rows_in_all), self.sampled(), self.status)
+        return [sentence for sentence in told if sentence]
+
     def __str__(self) -> str:
         """Return the table, with a line for each method that failed."""
+        head, lines = self.cells()
+        parts = [*self.about(), "", text_table(head, lines, right=6), "", self.legend()]
+        parts += [f"{method}: {reason}" for method, reason in self.reasons().items()]
         warned = sum(bool(trial.notes) for trial in self.trials)
-        more = f"\n{warned} of {len(self.trials)} fits gave warnings: see notes()." if warned else ""
-        return table(self) + more
+        if warned:
+            parts.append(f"{warned} of {len(self.trials)} fits gave warnings: see notes().")
+        return "\n".join(parts)
 
     __repr__ = __str__
-
-
-def table(comparison: Comparison) -> str:
-    """Return a comparison as text."""
-    rows = sorted(comparison.rows, key=lambda row: (math.isnan(row.cost), row.cost))
-    width = max(10, *(len(row.method) + 2 for row in rows))
-    percent = f"{100 * comparison.confidence:g} %"
-    head = (
-        f"{'':{width}}{'cost':>10}{'difference':>12}{f'{percent} interval':>24}"
-        f"{'cheaper':>12}{'score':>8}{'s/fit':>8}"
-    )
-    splits = comparison.splits.describe(comparison.rows_in_all)
-    about = [splits, comparison.sampled(), comparison.status]
-    lines = [*filter(None, about), "", head]
-    decimals = _decimals([row.cost for row in rows])
-    lines += [_line(row, comparison.reference, width, decimals) for row in rows]
-    lines += ["", f"difference: cost beyond that of {comparison.reference}, on the same splits; "
-              f"cheaper: splits on which a method beats it.",
-              "score: 1 - cost / cost of the constant SAA order."]  # fmt: skip
-    lines += [f"{method}: {reason}" for method, reason in comparison.reasons().items()]
-    return "\n".join(lines)
 
 
 def _decimals(costs: list[float]) -> int:
@@ -262,16 +266,15 @@ def _decimals(costs: list[float]) -> int:
     return max(0, 3 - math.floor(math.log10(largest))) if largest > 0 else 0
 
 
-def _line(row: ComparisonRow, reference: str, width: int, decimals: int) -> str:
-    name = f"{row.method:{width}}"
+def _line(row: ComparisonRow, reference: str, decimals: int) -> tuple[str, ...]:
     if math.isnan(row.cost):
-        return f"{name}{'-':>10}"
-    start = f"{name}{row.cost:10.{decimals}f}"
-    score = "-" if math.isnan(row.score) else f"{row.score:.3f}"
-    end = f"{score:>8}{row.seconds:8.2f}"
+        return (row.method, "-", "", "", "", "", "")
+    cost, score = f"{row.cost:.{decimals}f}", "-" if math.isnan(row.score) else f"{row.score:.3f}"
+    end = (score, f"{row.seconds:.2f}")
     if row.method == reference:
-        return f"{start}{'':12}{'':24}{'':12}{end}"
+        return (row.method, cost, "", "", "", *end)
     difference = "-" if math.isnan(row.difference) else f"{row.difference:+.{decimals}f}"
-    interval = "-" if math.isnan(row.low) else f"{row.low:+.{decimals}f} to {row.high:+.{decimals}f}"
-    wins = f"{row.wins} of {row.pairs}"
-    return f"{start}{difference:>12}{interval:>24}{wins:>12}{end}"
+    # Methods that order the same have no interval: a width of zero would claim certainty.
+    known = not math.isnan(row.low) and row.low < row.high
+    interval = f"{row.low:+.{decimals}f} to {row.high:+.{decimals}f}" if known else "-"
+    return (row.method, cost, difference, interval, f"{row.wins} of {row.pairs}", *end)

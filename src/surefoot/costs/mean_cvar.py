@@ -7,7 +7,6 @@ import numpy as np
 
 from surefoot.costs.base import AuxiliaryCost, check_one_shape, outcome_spread
 from surefoot.costs.quantiles import weighted_quantile
-from surefoot.exceptions import InvalidInputError
 from surefoot.io import register
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray, IntArray
@@ -52,9 +51,7 @@ class MeanCVaR(AuxiliaryCost):
 
     def __post_init__(self) -> None:
         aversion = check_number("risk_aversion", self.risk_aversion, at_least=0)
-        level = check_number("level", self.level, above=0)
-        if not level < 1:
-            raise InvalidInputError(f"level must be < 1, got {level}.")
+        level = check_number("level", self.level, above=0, below=1)
         object.__setattr__(self, "risk_aversion", aversion)
         object.__setattr__(self, "level", level)
 

@@ -15,6 +15,7 @@ from surefoot.policies import Linear
 from surefoot.problem import Problem
 from surefoot.solvers import DASGD, Exact, PrimalDual, Progress, Solution
 from surefoot.solvers.base import Callback
+from surefoot.text_table import text_table
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer
 
@@ -55,14 +56,16 @@ class AdversaryPath:
 
     def __str__(self) -> str:
         """Print one line for each checkpoint."""
-        lines = [f"{'steps':>10}{'data':>12}{'worst case':>12}{'multiplier':>12}{'moved':>8}  columns"]
-        for steps, one in zip(self.steps, self.augmentations, strict=True):
-            names = ", ".join(column.name for column in one.most_used(3)) or "none"
-            lines.append(
-                f"{steps:10,}{one.cost_before:12.5g}{one.worst_case:12.5g}"
-                f"{float(one.multiplier.mean()):12.4g}{100 * one.share_moved:6.1f} %  {names}"
+        lines = [
+            (
+                f"{steps:,}", f"{one.cost_before:.5g}", f"{one.worst_case:.5g}",
+                f"{float(one.multiplier.mean()):.4g}", f"{100 * one.share_moved:.1f} %",
+                ", ".join(column.name for column in one.most_used(3)) or "none",
             )
-        return "\n".join(lines)
+            for steps, one in zip(self.steps, self.augmentations, strict=True)
+        ]  # fmt: skip
+        head = ("steps", "data", "worst case", "multiplier", "moved", "columns")
+        return text_table(head, lines, right=len(head))
 
 
 def adversary_path(
@@ -145,7 +148,7 @@ def _stop_at(steps: int) -> Callback:
 
 
 def _run(solver: Any, problem: Problem, seed: int, callback: Callback) -> Solution:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is the point
+    # Stopping early is the point.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         solution: Solution = replace(solver, callback=callback).solve(problem, seed)
     return solution

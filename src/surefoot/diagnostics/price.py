@@ -12,6 +12,7 @@ from surefoot.estimators import RobustEstimator
 from surefoot.exceptions import ConvergenceWarning, InvalidInputError, warn_user
 from surefoot.nominals import Empirical
 from surefoot.problem import Problem
+from surefoot.text_table import text_table
 from surefoot.typing import ArrayLike, BoolArray, FloatArray
 from surefoot.validation import check_flag, numeric_array
 
@@ -87,12 +88,13 @@ class PriceOfRobustness:
         held_out = self.fixed.realised is not None
         parts = ("nominal", "worst_case", "realised") if held_out else ("nominal", "worst_case")
         titles = {"nominal": "data", "worst_case": "worst", "realised": "new rows"}
-        head = [f"{name}: {titles[part]}" for name, _ in curves for part in parts]
-        lines = [f"{'radius':>9}" + "".join(f"{title:>16}" for title in head)]
+        head = ["radius", *[f"{name}: {titles[part]}" for name, _ in curves for part in parts]]
+        lines = []
         for k in np.unique(np.linspace(0, len(self.radii) - 1, 12).round().astype(int)):
             values = [getattr(curve, part)[k] for _, curve in curves for part in parts]
-            lines.append(f"{self.radii[k]:9.4g}" + "".join(f"{value:16.5g}" for value in values))
-        return "\n".join([*lines, f"Fitted at radius {self.fitted_radius:.4g}."])
+            lines.append([f"{self.radii[k]:.4g}", *[f"{value:.5g}" for value in values]])
+        table = text_table(head, lines, right=len(head))
+        return f"{table}\nFitted at radius {self.fitted_radius:.4g}."
 
 
 def price_of_robustness(
@@ -200,8 +202,8 @@ def _refitted_curve(
 ) -> CostCurve:
     """Learn a policy for each radius, from the largest down, in the units of the fit."""
     solver = solver_of(model, problem.at_radius(float(radii[-1])))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all radii
+    # Said once, for all radii.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         solutions = solver.solve_path(problem, radii[::-1].tolist(), model.seed_)[::-1]
     converged = np.array([solution.converged is not False for solution in solutions])
     if not converged.all():

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from surefoot.certificates import Certificate
-from surefoot.diagnostics.text_table import number, text_table
 from surefoot.estimators import RobustEstimator, RobustNewsvendor
 from surefoot.estimators.radius_rules import CONFIDENCE, ruled_radius, transport_forms
 from surefoot.estimators.radius_selection import choose_radius
@@ -17,6 +16,7 @@ from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem
 from surefoot.solvers import Solver, default_solver
+from surefoot.text_table import number, text_table
 from surefoot.tracing import load_extra
 from surefoot.validation import check_instance, check_integer, check_number, numeric_array
 

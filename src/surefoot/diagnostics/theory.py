@@ -9,7 +9,6 @@ import numpy as np
 from surefoot.ambiguity import WassersteinForm
 from surefoot.ambiguity.moves import best_moves, stay
 from surefoot.diagnostics.fitted_model import checked_model, rows_of
-from surefoot.diagnostics.text_table import number, text_table
 from surefoot.diagnostics.theory_bounds import (
     Assumption,
     Claim,
@@ -34,6 +33,7 @@ from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem
+from surefoot.text_table import number, text_table
 from surefoot.typing import FloatArray
 from surefoot.validation import check_integer, check_number
 
@@ -154,9 +154,7 @@ def theory(
     ('void', 'void')
     """
     fitted = checked_model(model)
-    confidence = check_number("confidence", confidence, above=0)
-    if not confidence < 1.0:
-        raise InvalidInputError(f"confidence must be < 1, got {confidence}.")
+    confidence = check_number("confidence", confidence, above=0, below=1)
     fit = _fit(fitted, _nominal(fitted, X, y), product)
     # A fit that is proved at its start takes no step; bounds after none say nothing.
     T = max(model.n_steps_, 1) if steps is None else check_integer("steps", steps, at_least=1)

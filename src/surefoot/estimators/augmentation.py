@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from surefoot.ambiguity import Adversary
+from surefoot.costs.quantiles import weighted_quantiles
 from surefoot.engines.choice import adversary_of
 from surefoot.engines.engine import Parameters
 from surefoot.exceptions import InvalidInputError
@@ -13,6 +14,7 @@ from surefoot.nominals import Empirical
 from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Select
 from surefoot.problem import Problem, sampled_rows
+from surefoot.text_table import text_table
 from surefoot.typing import BoolArray, FloatArray, IntArray
 from surefoot.validation import check_integer
 
@@ -242,7 +244,7 @@ class Augmentation:
         if not ((asked >= 0.0) & (asked <= 1.0)).all():
             raise InvalidInputError(f"levels must lie in [0, 1], got {levels!r}.")
         before, after = (
-            np.stack([_weighted_quantiles(column, self.mass, asked) for column in table.T], axis=1)
+            np.stack([weighted_quantiles(table.T, self.mass, float(level)) for level in asked])
             for table in (self.contexts_before, self.contexts)
         )
         return before, after
@@ -290,14 +292,15 @@ class Augmentation:
         shown = self.most_used()
         if not shown:
             return "\n".join([*lines, "No column moves."])
-        width = max(len("column"), *(len(column.name) for column in shown))
-        titles = f"{'before':>11}{'after':>11}{'shift, sd':>11}{'move, sd':>10}{'share':>8}"
-        lines += ["", f"{'column':{width}}{titles}"]
-        lines += [
-            f"{c.name:{width}}{c.before:11.4g}{c.after:11.4g}{c.shift_in_deviations:+11.3f}"
-            f"{c.typical_move:10.3f}{100 * c.share:6.1f} %"
+        head = ("column", "before", "after", "shift, sd", "move, sd", "share")
+        rows = [
+            (
+                c.name, f"{c.before:.4g}", f"{c.after:.4g}", f"{c.shift_in_deviations:+.3f}",
+                f"{c.typical_move:.3f}", f"{100 * c.share:.1f} %",
+            )
             for c in shown
-        ]
+        ]  # fmt: skip
+        lines += ["", text_table(head, rows, right=5)]
         others = sum(column.share > 0.0 for column in self.column_shifts) - len(shown)
         if others > 0:
             lines.append(f"... and {others} more column{'s'[: others > 1]} (column_shifts has all)")
@@ -383,12 +386,3 @@ def _column_names(problem: Problem, nominal: Empirical, count: int) -> tuple[str
     if features is not None:
         return tuple(f"feature {j}" for j in range(count))
     return names or tuple(f"x{j}" for j in range(count))
-
-
-def _weighted_quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:
-    """Return for each level the smallest value with at least that much mass at or below it."""
-    order = np.argsort(values)
-    covered = np.cumsum(weights[order])
-    # The slack keeps a level that falls on a value at that value, whatever the rounding.
-    places = np.searchsorted(covered, levels * covered[-1] - 1e-12)
-    return np.asarray(values[order][np.minimum(places, len(values) - 1)])

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from surefoot.estimators.model_file import read_model, restore, restore_levels, unfitted
-from surefoot.estimators.preparation import PreparedPolicy
-from surefoot.estimators.preparation.file import restore_preparation
+from surefoot.estimators.model_file import restore, restore_columns, restore_levels, unfitted
+from surefoot.estimators.preparation import Plan, PreparedPolicy
 from surefoot.estimators.robust_estimator import RobustEstimator
 from surefoot.estimators.robust_newsvendor import RobustNewsvendor
 from surefoot.estimators.robust_policy import RobustPolicy
-from surefoot.exceptions import ModelFileError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError, ModelFileError
+from surefoot.io import read_archive, unpack
 
 _ESTIMATORS = {cls.__name__: cls for cls in (RobustPolicy, RobustNewsvendor)}
 
@@ -32,7 +32,7 @@ def load(path: str | Path) -> RobustEstimator | PreparedPolicy:
     >>> bool((surefoot.load(path).predict(data.X) == model.predict(data.X)).all())
     True
     """
-    return from_parts(path, *read_model(path))
+    return from_parts(path, *read_archive(path))
 
 
 def from_parts(
@@ -49,10 +49,31 @@ def from_parts(
             arrays,
             {PreparedPolicy.__name__: lambda **given: PreparedPolicy(model, **given)},
         )
-        restore_preparation(policy, _fitted(path, header["model"], arrays), header, arrays)
+        _restore_preparation(policy, _fitted(path, header["model"], arrays), header, arrays)
     except (AttributeError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} does not fit this version of Surefoot: {error}.") from error
     return policy
+
+
+def _restore_preparation(
+    policy: PreparedPolicy, model: RobustEstimator, header: dict[str, Any], arrays: dict[str, Any]
+) -> None:
+    """Give an unfitted ``PreparedPolicy`` its fitted model and all else that the header says."""
+    plan = unpack(header["plan"], arrays)
+    if not isinstance(plan, Plan) or max(len(plan.names), 1) != model.n_features_in_:
+        raise ModelFileError("The file's preparation does not fit its model.")
+    if header["columns"] != len(plan.kinds):
+        raise ModelFileError(
+            f"The file must hold {len(plan.kinds)} columns, got {header['columns']!r}."
+        )
+    try:
+        policy.check_options()
+    except (InvalidInputError, InvalidTypeError) as error:
+        raise ModelFileError(f"The file's preparation cannot be: {error}") from error
+    restore_columns(policy, len(plan.kinds), header["names"])
+    policy.plan_ = plan
+    policy._label_columns(model)
+    policy.model_, policy._given = model, policy.options()
 
 
 def _fitted(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> RobustEstimator:

@@ -19,7 +19,7 @@ from surefoot.estimators.model_checks import (
 )
 from surefoot.estimators.scikit_learn_habits import seed_from
 from surefoot.exceptions import ModelFileError
-from surefoot.io import pack, read_archive, unpack, write_archive
+from surefoot.io import pack, unpack, write_archive
 from surefoot.nominals import Empirical
 from surefoot.policies import Policy
 from surefoot.problem import Problem
@@ -54,8 +54,7 @@ def model_parts(estimator: Any, arrays: dict[str, Any]) -> Parts:
         "n_steps": estimator.n_steps_,
         "single": estimator._single,
         "outcomes": estimator._n_outcomes,
-        "columns": estimator.n_features_in_,
-        "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
+        **_columns(estimator),
         "outcome_names": getattr(estimator, "_outcome_names", None),
         "radius_path": getattr(estimator, "radius_path_", None),
         "stream": estimator.stream_arrays(),
@@ -76,22 +75,47 @@ def _level_parts(estimator: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "levels": {
             "ratios": estimator.cost_levels_.tolist(),
             "models": [model_parts(level, arrays)[0] for level in estimator.levels_],
-            "columns": estimator.n_features_in_,
-            "names": [str(name) for name in getattr(estimator, "feature_names_in_", ())] or None,
+            **_columns(estimator),
             "outcome_names": estimator._outcome_names,
         },
     }
+
+
+def prepared_parts(policy: Any) -> Parts:
+    """Return header and arrays that say all about a fitted ``PreparedPolicy``."""
+    fitted, arrays = model_parts(policy.model_, {})
+    header = {
+        "estimator": type(policy).__name__,
+        "parameters": {name: pack(name, value, arrays) for name, value in policy.options().items()},
+        "plan": pack("plan", policy.plan_, arrays),
+        **_columns(policy),
+        "unfitted": {
+            "estimator": type(policy.model).__name__,
+            "parameters": packed_parameters(policy.model, arrays),
+        },
+        "model": fitted,
+    }
+    return header, arrays
+
+
+def _columns(estimator: Any) -> dict[str, Any]:
+    """Return how many columns an estimator was fitted to, and their names if they have any."""
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    return {"columns": estimator.n_features_in_, "names": names or None}
+
+
+def restore_columns(estimator: Any, columns: int, names: Any) -> None:
+    """Give an estimator its columns and their names, checked."""
+    check_names(names, columns)
+    estimator.n_features_in_ = columns
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def packed_parameters(estimator: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """Return the constructor's parameters of an estimator as JSON."""
     given = estimator.get_params(deep=False)
     return {name: pack(name, value, arrays) for name, value in given.items()}
-
-
-def read_model(path: str | Path) -> Parts:
-    """Read a model file, checked for damage."""
-    return read_archive(path)
 
 
 def unfitted(path: Any, header: dict[str, Any], arrays: dict[str, Any], kinds: dict[str, Any]) -> Any:
@@ -121,7 +145,7 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     check_kinds(fitted)
     columns, outcomes, names = fitted["columns"], fitted["outcomes"], fitted["names"]
     policy, ball = fitted["policy"], fitted["ball"]
-    check_names(names, columns)
+    restore_columns(estimator, columns, names)
     check_names(fitted["outcome_names"], outcomes)
     estimator._given_recipe = estimator._recipe()
     estimator.seed_ = seed_from(estimator.random_state)
@@ -136,9 +160,7 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.converged_, estimator.status_ = fitted["converged"], fitted["status"]
     estimator.n_steps_, estimator.history_ = fitted["n_steps"], ()
     estimator.suspects_ = ()  # a file holds no rows
-    estimator.n_features_in_, estimator._outcome_names = columns, fitted["outcome_names"]
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator._outcome_names = fitted["outcome_names"]
     if fitted["radius_path"] is not None:
         estimator.radius_path_ = fitted["radius_path"]
     check_multiplier(fitted["multiplier"], estimator.problem_.cost.n_decisions(outcomes))
@@ -152,15 +174,13 @@ def restore_levels(estimator: Any, models: list[Any], levels: dict[str, Any]) ->
     """Give an unfitted estimator its policies, one for each cost ratio, checked."""
     ratios = np.asarray(levels["ratios"], dtype=np.float64)
     columns, names = levels["columns"], levels["names"]
-    check_names(names, columns)
+    restore_columns(estimator, columns, names)
     check_names(levels["outcome_names"], 1)
     check_levels(ratios, models, columns)
     estimator._take_levels(tuple(models), ratios)
     estimator.seed_ = models[0].seed_
-    estimator.n_features_in_, estimator._outcome_names = columns, levels["outcome_names"]
+    estimator._outcome_names = levels["outcome_names"]
     estimator.suspects_ = ()  # a file holds no rows
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.label_columns(plain_labels(columns, names))
 
 

@@ -125,9 +125,7 @@ def ruled_radius(
     True
     """
     check_choice("rule", rule, _RULES)
-    confidence = check_number("confidence", confidence, above=0)
-    if not confidence < 1.0:
-        raise InvalidInputError(f"confidence must be < 1, got {confidence}.")
+    confidence = check_number("confidence", confidence, above=0, below=1)
     if not isinstance(problem.nominal, Empirical):
         raise UnsupportedProblemError(
             f"radius={rule!r} needs the rows of an Empirical nominal, got "

@@ -83,11 +83,15 @@ class RowCosts:
         reached = np.cumsum(self.stakes[order]) >= self.backorder.sum() * (1.0 - SAME)
         return float(outcomes[order][int(np.argmax(reached))])
 
-    def mean(self, decisions: FloatArray, outcomes: FloatArray, weights: FloatArray) -> float:
-        """Return the mean cost of decisions; weights sum to one."""
+    def evaluate(self, decisions: FloatArray, outcomes: FloatArray) -> FloatArray:
+        """Return what each decision costs, shape (rows,)."""
         short = np.maximum(outcomes - decisions, 0.0)
         left = np.maximum(decisions - outcomes, 0.0)
-        return float(weights @ (self.backorder * short + self.holding * left))
+        return np.asarray(self.backorder * short + self.holding * left)
+
+    def mean(self, decisions: FloatArray, outcomes: FloatArray, weights: FloatArray) -> float:
+        """Return the mean cost of decisions; weights sum to one."""
+        return float(weights @ self.evaluate(decisions, outcomes))
 
 
 def _column(name: str, values: Any, rows: int) -> FloatArray:
@@ -161,8 +165,7 @@ def between_levels(decisions: FloatArray, ratios: FloatArray, levels: FloatArray
 @contextmanager
 def warned_once() -> Iterator[None]:
     """Let what each level would say be said once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         yield
     for text, category in dict.fromkeys((str(one.message), one.category) for one in caught):
         warn_user(text, category)

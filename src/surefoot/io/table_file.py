@@ -1,8 +1,9 @@
 """One reader of tables for every command and for Python: CSV, Excel, Parquet, standard input."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -74,8 +75,8 @@ class Reading:
             raise InvalidInputError(f"decimal must be '.' or ',', got {self.decimal!r}.")
 
 
-@dataclass(frozen=True, eq=False)
-class TableFile:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableFile(Grid):
     """A table as read from a file, and what was decided on the way.
 
     Attributes
@@ -101,20 +102,9 @@ class TableFile:
         Where a column may be that is not here, as the end of a sentence.
     """
 
-    name: str
     frame: pl.DataFrame
-    cells: pl.DataFrame = field(repr=False)
     columns: tuple[FileColumn, ...]
-    lines: IntArray = field(repr=False)
-    notes: tuple[str, ...] = ()
-    unit: str = "line"
-    separator: str = ""
     decimal: str = "."
-    elsewhere: str = field(default="", repr=False)
-
-    def __len__(self) -> int:
-        """How many rows."""
-        return len(self.lines)
 
     def column(self, name: str) -> FileColumn:
         """Return what a column is; an unknown name is refused with the nearest one."""
@@ -163,13 +153,9 @@ class TableFile:
             )
         return contexts, outcomes
 
-    def place(self, row: int) -> str:
-        """Return where a row stands: ``line 17 of sales.csv``."""
-        return f"{self.unit} {self.lines[row]} of {self.name}"
-
-    def take(self, rows: IntArray) -> "TableFile":
+    def take(self, rows: IntArray) -> Self:
         """Return some rows, in the order asked for."""
-        return replace(self, frame=self.frame[rows], cells=self.cells[rows], lines=self.lines[rows])
+        return replace(super().take(rows), frame=self.frame[rows])
 
 
 def read_file(
@@ -212,37 +198,33 @@ def read_file(
     ([2.5, 2.75], array([7., 5.]))
     """
     told = Reading() if reading is None else reading
-    grid, typed, name = read_grid(
-        source, encoding=told.encoding, separator=told.separator, sheet=told.sheet
-    )
+    grid = read_grid(source, encoding=told.encoding, separator=told.separator, sheet=told.sheet)
     wanted = [*(column.name for column in known), *ignore]
-    _refuse_sideways(grid, wanted, name)
-    require_columns(name, grid.cells.columns, wanted, elsewhere=grid.elsewhere)
-    grid, typed = _without_totals(grid, typed, told, name)
-    table = _understood(grid, typed, told, name, list(known), set(ignore), only)
+    _refuse_sideways(grid, wanted)
+    require_columns(grid.name, grid.cells.columns, wanted, elsewhere=grid.elsewhere)
+    table = _understood(_without_totals(grid, told), told, list(known), set(ignore), only)
     return _without_sums(table, told)
 
 
-def _refuse_sideways(grid: Grid, wanted: Sequence[str], name: str) -> None:
+def _refuse_sideways(grid: Grid, wanted: Sequence[str]) -> None:
     """Refuse a table in which a row is named as a column should be."""
     first = grid.cells.to_series(0)
     for column in wanted:
         rows = (first == column).arg_true()
         if column not in grid.cells.columns and len(rows) == 1:
             raise InvalidInputError(
-                f"{name} must have the column {column!r}, got it as the name of {grid.unit} "
+                f"{grid.name} must have the column {column!r}, got it as the name of {grid.unit} "
                 f"{grid.lines[rows[0]]}: {SIDEWAYS}"
             )
 
 
 def _understood(
-    grid: Grid, typed: dict[str, pl.Series], told: Reading, name: str,
-    known: list[FileColumn], ignore: set[str], only: Sequence[str] | None,
-) -> TableFile:  # fmt: skip
+    grid: Grid, told: Reading, known: list[FileColumn], ignore: set[str], only: Sequence[str] | None
+) -> TableFile:
     """Decide what each column is, and read it so."""
     kinds = {column.name: column for column in known}
     texts = {column.name: without_gaps(column, told.gaps) for column in grid.cells}
-    free = [texts[label] for label in texts if label not in ignore and label not in typed]
+    free = [texts[label] for label in texts if label not in ignore and label not in grid.typed]
     decimal, sure = (told.decimal, True) if told.decimal else decimal_sign(free, grid.separator)
     reader = ColumnReader(decimal, told.dates, sure)
     columns: list[FileColumn] = []
@@ -252,19 +234,18 @@ def _understood(
             columns.append(FileColumn(label, IGNORED, "as told" if label in ignore else "not needed"))
             continue
         try:
-            series, column = _read_typed(reader, cells, typed.get(label), kinds.get(label))
+            series, column = _read_typed(reader, cells, grid.typed.get(label), kinds.get(label))
         except OddCellError as odd:
-            raise _cell_error(odd, name, grid, told=label in kinds) from odd
+            raise _cell_error(odd, grid, told=label in kinds) from odd
         columns.append(column)
         if column.kind != IGNORED:
             values.append(series)
     notes = list(grid.notes)
     if decimal == ",":
         notes.append("Decimals follow a comma.")
-    return TableFile(
-        name, pl.DataFrame(values), grid.cells, tuple(columns), grid.lines, tuple(notes), grid.unit,
-        grid.separator, decimal, grid.elsewhere,
-    )  # fmt: skip
+    given = {**vars(grid), "notes": tuple(notes), "typed": {}}
+    frame = pl.DataFrame(values)
+    return TableFile(**given, frame=frame, columns=tuple(columns), decimal=decimal)
 
 
 def _read_typed(
@@ -286,30 +267,27 @@ def _read_typed(
     return typed, FileColumn(cells.name, kind, "as the file says")
 
 
-def _cell_error(odd: OddCellError, name: str, grid: Grid, *, told: bool) -> InvalidInputError:
+def _cell_error(odd: OddCellError, grid: Grid, *, told: bool) -> InvalidInputError:
     """Return what is wrong with a cell; a column that was told to be a number can be no category."""
     others = f" ({odd.others})" if odd.others else ""
-    place = f"{name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
+    place = f"{grid.name}, {grid.unit} {grid.lines[odd.row]}, column {odd.column!r}"
     ways = odd.advice or "Mend the cell, or name the word a gap (--gaps)."
     if not told and not odd.advice:
         ways = "Mend the cell, name the word a gap (--gaps), or the column a category (--categories)."
     return InvalidInputError(f"{place}: must be {odd.wanted}{others}, got {odd.value!r}. {ways}")
 
 
-def _without_totals(
-    grid: Grid, typed: dict[str, pl.Series], told: Reading, name: str
-) -> tuple[Grid, dict[str, pl.Series]]:
+def _without_totals(grid: Grid, told: Reading) -> Grid:
     """Refuse rows that say they are totals, or leave them out if told to."""
     totals = dict(_totals(grid.cells))
     if not totals:
-        return grid, typed
+        return grid
     if not told.skip_totals:
         row, why = next(iter(totals.items()))
-        raise _totals_error(f"{grid.unit} {grid.lines[row]} of {name}", why)
-    kept = np.setdiff1d(np.arange(len(grid.lines)), list(totals))
+        raise _totals_error(grid.place(row), why)
+    kept = np.setdiff1d(np.arange(len(grid)), list(totals))
     notes = (*grid.notes, _left_out(grid.unit, [int(grid.lines[row]) for row in totals]))
-    shorter = replace(grid, cells=grid.cells[kept], lines=grid.lines[kept], notes=notes)
-    return shorter, {label: column[kept] for label, column in typed.items()}
+    return replace(grid.take(kept), notes=notes)
 
 
 def _totals(cells: pl.DataFrame) -> Iterator[tuple[int, str]]:

@@ -4,6 +4,7 @@ import datetime
 import io
 import sys
 import zipfile
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,15 @@ from surefoot.validation import require_columns
 
 def read_grid(
     source: str | Path, *, encoding: str | None, separator: str | None, sheet: str | None
-) -> tuple[Grid, dict[str, pl.Series], str]:
-    """Return the cells of a file, the columns whose type the file gives, and the name of the file."""
+) -> Grid:
+    """Return the cells of a file."""
     data, name = _bytes(source)
     if data.startswith(b"PAR1"):
-        return *_parquet(data, name), name
+        return _parquet(data, name)
     if data.startswith(b"PK"):
-        grid, name = _sheet(data, sheet, name)
-        return grid, {}, name
+        return _sheet(data, sheet, name)
     _refuse_foreign(data, name)
-    return read_text(data, encoding, separator, name), {}, name
+    return read_text(data, encoding, separator, name)
 
 
 def _bytes(source: str | Path) -> tuple[bytes, str]:
@@ -65,7 +65,7 @@ def _refuse_foreign(data: bytes, name: str) -> None:
             raise InvalidInputError(f"{name} must be CSV, Excel .xlsx or Parquet, got {kind}.")
 
 
-def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
+def _parquet(data: bytes, name: str) -> Grid:
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -88,11 +88,12 @@ def _parquet(data: bytes, name: str) -> tuple[Grid, dict[str, pl.Series]]:
         plain = column.cast(pl.Int64, strict=False) if whole else column
         # Blanks around a text tell nothing apart, as in CSV.
         text.append(plain.cast(pl.String).fill_null("").str.strip_chars())
-    return Grid(pl.DataFrame(text), np.arange(1, len(frame) + 1), (), unit="row"), typed
+    rows = np.arange(1, len(frame) + 1)
+    return Grid(name=name, cells=pl.DataFrame(text), lines=rows, unit="row", typed=typed)
 
 
-def _sheet(data: bytes, sheet: str | None, name: str) -> tuple[Grid, str]:
-    """Return the cells of a sheet as text, and its name; Excel knows which are numbers and dates."""
+def _sheet(data: bytes, sheet: str | None, name: str) -> Grid:
+    """Return the cells of a sheet as text; Excel knows which are numbers and dates."""
     # Not at the top: it is slow to load, and few files are sheets.
     openpyxl = load_extra("openpyxl", 'Excel files need openpyxl: run pip install "surefoot[cli]".')
     try:
@@ -111,7 +112,7 @@ def _sheet(data: bytes, sheet: str | None, name: str) -> tuple[Grid, str]:
     grid = assemble(records, named, "row")
     said = f"Sheet {chosen.title!r} was read" + (f" (others: {', '.join(others)})." if others else ".")
     elsewhere = f" --sheet reads another one: {', '.join(others)}." if others else ""
-    return Grid(grid.cells, grid.lines, (said, *grid.notes), "", "row", elsewhere), named
+    return replace(grid, notes=(said, *grid.notes), elsewhere=elsewhere)
 
 
 def _cell_text(cell: Any) -> str:

@@ -5,7 +5,9 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -26,12 +28,14 @@ _MARKS = {
 _LARGEST_CELL = 10_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
     """Cells as text under a header, before anybody has asked what they mean.
 
     Attributes
     ----------
+    name
+        The file as it is called in messages.
     cells
         One column of text for each name; an empty text is a gap.
     lines
@@ -44,14 +48,31 @@ class Grid:
         "line" or "row": what ``lines`` count.
     elsewhere
         Where a column may be that is not here, as the end of a sentence.
+    typed
+        Columns whose type the file gives, as numbers and dates.
     """
 
-    cells: pl.DataFrame
-    lines: IntArray
-    notes: tuple[str, ...]
+    name: str
+    cells: pl.DataFrame = field(repr=False)
+    lines: IntArray = field(repr=False)
+    notes: tuple[str, ...] = ()
     separator: str = ""
     unit: str = "line"
-    elsewhere: str = ""
+    elsewhere: str = field(default="", repr=False)
+    typed: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.lines)
+
+    def place(self, row: int) -> str:
+        """Return where a row stands: ``line 17 of sales.csv``."""
+        return f"{self.unit} {self.lines[row]} of {self.name}"
+
+    def take(self, rows: IntArray) -> Self:
+        """Return some rows, in the order asked for."""
+        typed = {name: column[rows] for name, column in self.typed.items()}
+        return replace(self, cells=self.cells[rows], lines=self.lines[rows], typed=typed)
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
@@ -110,7 +131,7 @@ def read_text(data: bytes, encoding: str | None, separator: str | None, name: st
     notes = [said] if said else []
     if chosen != "," or told is not None:
         notes.append(f"Cells are separated by a {SEPARATORS.get(chosen, repr(chosen))}.")
-    return Grid(grid.cells, grid.lines, (*notes, *grid.notes), chosen)
+    return replace(grid, notes=(*notes, *grid.notes), separator=chosen)
 
 
 def _told_separator(separator: str | None) -> str | None:
@@ -199,7 +220,7 @@ def assemble(records: Iterator[tuple[int, Sequence[str]]], name: str, unit: str)
     blocks: list[pl.DataFrame] = []
     block: list[Sequence[str]] = []
     width, blank = len(header), sum(line > number for line in blanks)
-    for line, cells in _chain(first[at + 1 :], records):
+    for line, cells in chain(first[at + 1 :], records):
         if not any(map(str.strip, cells)):
             blank += 1
             continue
@@ -213,14 +234,8 @@ def assemble(records: Iterator[tuple[int, Sequence[str]]], name: str, unit: str)
     if blank:
         notes.append(f"{blank} blank {unit}{'s'[: blank > 1]} below the header skipped.")
     frame, dropped = _without_unnamed(pl.concat(blocks), name, unit, number)
-    return Grid(frame, np.array(lines, dtype=np.int64), (*notes, *dropped))
-
-
-def _chain(
-    first: list[tuple[int, Sequence[str]]], rest: Iterator[tuple[int, Sequence[str]]]
-) -> Iterator[tuple[int, Sequence[str]]]:
-    yield from first
-    yield from rest
+    numbers = np.array(lines, dtype=np.int64)
+    return Grid(name=name, cells=frame, lines=numbers, notes=(*notes, *dropped), unit=unit)
 
 
 def _header_place(first: list[tuple[int, Sequence[str]]]) -> int:

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.io.arrow import load_arrow
 from surefoot.nominals.empirical import LARGEST
 from surefoot.nominals.row_batches import RowBatches
 from surefoot.nominals.shapes import count, sizes
+from surefoot.tracing import load_arrow
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_path, listed_names
+from surefoot.validation import check_path, listed_names, require_columns
 
 # A draw visits this many row groups, more for many rows: one for each so many of them...
 GROUPS_A_DRAW, ROWS_A_GROUP = 8, 8192
@@ -194,9 +193,13 @@ class ParquetRows(RowBatches):
         groups = []
         for number, file in enumerate(self._files):
             kinds = self._kinds if number == 0 else _number_columns(file)
+            require_columns(str(file), list(kinds), self.columns)
             for name in self.columns:
-                if not kinds.get(name, False):
-                    raise InvalidInputError(_refusal(file, name, kinds))
+                if not kinds[name]:
+                    raise InvalidInputError(
+                        f"{file} must hold numbers in every column that is read, got others in "
+                        f"{name!r}: name the columns of the context by contexts=[...]."
+                    )
             metadata = parquet.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 rows = metadata.row_group(group).num_rows
@@ -256,13 +259,3 @@ def _number_columns(file: Path) -> dict[str, bool]:
         or types.is_boolean(field.type)
         for field in schema
     }
-
-
-def _refusal(file: Path, name: str, kinds: dict[str, Any]) -> str:
-    """Say what is wrong with a column of a file."""
-    if name in kinds:
-        return (
-            f"{file} must hold numbers in every column that is read, got others in {name!r}: name the "
-            "columns of the context by contexts=[...]."
-        )
-    return f"{file} must have a column {name!r}, got {', '.join(kinds) or 'none'}."

@@ -9,7 +9,7 @@ import numpy as np
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.online.columns import LARGEST, Column, Columns
 from surefoot.typing import FloatArray
-from surefoot.validation import check_finite, context_matrix, numeric_array, outcome_matrix
+from surefoot.validation import check_finite, context_matrix, is_gap, numeric_array, outcome_matrix
 
 GAPS_ARE_LEFT_OUT = ": learn_one takes rows without the key"
 
@@ -41,7 +41,7 @@ def records(X: Any) -> list[dict[str, Any]]:
 def _cells(X: Any, name: str) -> list[Any]:
     """Return a column; a gap in a column of numbers stays, and is refused by key."""
     cells: list[Any] = X[name].to_list()
-    return [None if is_missing(cell) else cell for cell in cells] if has_text(X[[name]]) else cells
+    return [None if is_gap(cell) else cell for cell in cells] if has_text(X[[name]]) else cells
 
 
 def _name(column: Any) -> str:
@@ -63,15 +63,8 @@ def _floats(column: Any) -> FloatArray:
     """Return a column as floats, NaN where a value is missing."""
     values = np.asarray(column)
     if values.dtype.kind not in "biuf":  # nullable columns
-        values = np.array([math.nan if is_missing(value) else value for value in column.to_list()])
+        values = np.array([math.nan if is_gap(value) else value for value in column.to_list()])
     return values.astype(np.float64)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or one of pandas' own marks."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and math.isnan(value)
 
 
 def numeric_matrix(X: Any) -> tuple[tuple[str, ...] | None, FloatArray]:

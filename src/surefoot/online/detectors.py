@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from surefoot.exceptions import InvalidInputError, InvalidTypeError
+from surefoot.exceptions import InvalidTypeError
 from surefoot.tracing import load_extra
 from surefoot.validation import check_flag, check_integer, check_number
 
@@ -155,9 +155,7 @@ class ADWIN(Detector):
     delta: float = 0.002
 
     def __post_init__(self) -> None:
-        delta = check_number("delta", self.delta, above=0)
-        if not delta < 1.0:  # a probability
-            raise InvalidInputError(f"delta must be < 1, got {delta}.")
+        delta = check_number("delta", self.delta, above=0, below=1)  # a probability
         object.__setattr__(self, "delta", delta)
 
     def start(self) -> "Watch":

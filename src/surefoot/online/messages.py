@@ -121,7 +121,7 @@ class JsonLines:
                 f"line {line}: {self.fields.id} must be text or a whole number, got {name!r}."
             )
         given = {key: value for key, value in entries.items() if value is not None}
-        return _message(line, name, given, self.fields, _number)
+        return Message(line, name, *sorted_values(given, self.fields, f"line {line}: {{}}", _number))
 
 
 @dataclass(slots=True)
@@ -174,7 +174,8 @@ class CsvLines:
         stripped = (cell.strip() for cell in cells)
         given = {key: cell for key, cell in zip(self.header, stripped, strict=True) if cell}
         name = given.get(self.fields.id) if self.fields.id is not None else None
-        return _message(line, name, given, self.fields, _parsed if self.separator == "," else _local)
+        number = _parsed if self.separator == "," else _local
+        return Message(line, name, *sorted_values(given, self.fields, f"line {line}: {{}}", number))
 
     def _checked_header(self, cells: list[str], line: int) -> tuple[str, ...]:
         header = tuple(cell.strip().removeprefix("\ufeff") for cell in cells)
@@ -194,25 +195,24 @@ Format = CsvLines | JsonLines
 FORMATS: dict[str, type[Format]] = {"csv": CsvLines, "jsonl": JsonLines}
 
 
-def _message(
-    line: int,
-    name: str | int | None,
-    given: Mapping[str, Any],
-    fields: Fields,
-    number: Callable[[str, Any], float],
-) -> Message:
-    """Sort the values of a line into context and outcome."""
+def sorted_values(
+    given: Mapping[str, Any], fields: Fields, place: str, number: Callable[[str, Any], float]
+) -> tuple[Context, float | None]:
+    """Return values as context and outcome, None where it is not known yet.
+
+    ``place`` says where a name stands, with braces for the name; ``number`` reads and checks a value.
+    """
     context: Context = {}
     outcome = None
     for key, value in given.items():
-        what = f"line {line}: {key}"
+        what = place.format(key)
         if key == fields.outcome:
             outcome = number(what, value)
         elif key in fields.text:
             context[key] = _text(what, value)
         elif key != fields.id and key not in fields.ignore:
             context[key] = number(what, value)
-    return Message(line, name, context, outcome)
+    return context, outcome
 
 
 def _distinct(line: int, entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
-from surefoot.online.contexts import is_missing
-from surefoot.online.messages import Context, CsvLines, Fields, Format, JsonLines
-from surefoot.validation import check_instance, check_number
+from surefoot.online.messages import Context, CsvLines, Fields, Format, JsonLines, sorted_values
+from surefoot.validation import check_instance, check_number, is_gap
 
 Pair = tuple[Context, float]
 # A file by its path, an open file of text or bytes, or "-" for standard input.
@@ -159,35 +158,21 @@ def _checked_pair(pair: Any, row: int) -> Pair:
     x, y = pair
     # A text in a dictionary was put there on purpose: it needs no list of columns.
     context = {
-        str(key): value if isinstance(value, str) else _value(f"pair {row}: {key}", value)
+        str(key): value if isinstance(value, str) else _number(f"pair {row}: {key}", value)
         for key, value in x.items()
+        if not is_gap(value)
     }
-    present = {key: value for key, value in context.items() if value is not None}
-    return present, check_number(f"pair {row}: the outcome", y)
+    return context, check_number(f"pair {row}: the outcome", y)
 
 
 def _split(values: dict[str, Any], fields: Fields, row: int) -> Pair:
-    context: Context = {}
-    outcome = None
-    for key, value in values.items():
-        what = f"row {row}, column {key!r}:"
-        if key in fields.text and isinstance(value, str):
-            context[key] = value
-            continue
-        number = _value(what, value)
-        if key == fields.outcome:
-            outcome = number
-        elif number is not None:
-            if key in fields.text:
-                raise InvalidInputError(f"{what} must be a text, got {value!r}.")
-            context[key] = number
+    present = {key: value for key, value in values.items() if not is_gap(value)}
+    context, outcome = sorted_values(present, fields, f"row {row}, column {{!r}}:", _number)
     if outcome is None:
         raise InvalidInputError(f"row {row}, column {fields.outcome!r}: must be a number, got none.")
     return context, outcome
 
 
-def _value(what: str, value: Any) -> float | None:
-    """Return a number, or None where it is missing; pandas marks that by NaN, NaT or NA."""
-    if is_missing(value):
-        return None
+def _number(what: str, value: Any) -> float:
+    """Return a number; True and False are 1 and 0."""
     return check_number(what, float(value) if type(value).__name__ in ("bool", "bool_") else value)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from surefoot.baselines import SAA
 from surefoot.comparison.splits import RollingWindow
-from surefoot.costs import ConvexPiecewiseCost, Cost, Newsvendor
+from surefoot.costs import ConvexPiecewiseCost, Cost
 from surefoot.estimators import RobustEstimator
 from surefoot.estimators.guarantees import decides
 from surefoot.estimators.preparation import PreparedPolicy
@@ -38,11 +38,7 @@ class FitSettings:
     @property
     def cost(self) -> Cost:
         """What a decision costs."""
-        given = self.model.get_params(deep=False)
-        if "cost_function" in given:
-            cost: Cost = given["cost_function"]
-            return cost
-        return Newsvendor(given["backorder"], given["holding"])
+        return self.model._recipe().cost
 
     def fingerprint(self) -> str:
         """Return what tells these settings from others, in any process."""
@@ -76,8 +72,7 @@ def series_digest(series: Series, fingerprint: str) -> str:
 def fit_series(series: Series, settings: FitSettings, digest: str = "") -> SeriesRecord:
     """Fit the policy of one series; whatever goes wrong is its reason, and the other series go on."""
     empty = SeriesRecord(series.key, len(series.rows), FAILED, digest=digest)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             table, outcomes = series.table(), series.clean_outcomes()
             if len(outcomes) < 2:
@@ -166,8 +161,7 @@ class SeriesEvaluation:
 def evaluate_series(series: Series, settings: FitSettings, window: RollingWindow) -> SeriesEvaluation:
     """Fit on each window of one series in order of time, and judge on the rows that follow."""
     costs, constants, rows = [], [], []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             outcomes = series.clean_outcomes()
             for split in window.splits(len(outcomes), 0):

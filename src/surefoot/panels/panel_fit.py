@@ -10,12 +10,11 @@ from surefoot.costs import Cost
 from surefoot.estimators import RobustEstimator, RobustPolicy
 from surefoot.exceptions import DataWarning, InvalidInputError, ModelFileError, warn_user
 from surefoot.panels.fitting import FitSettings, fit_series, series_digest
-from surefoot.panels.frames import make_of
 from surefoot.panels.policy_table import PolicyTable
 from surefoot.panels.pooling import check_scales, learn_together
 from surefoot.panels.records import BORROWED, FAILED, SeriesRecord, read_part, write_part
 from surefoot.panels.running import PanelProgress, Watch, check_workers, run_tasks
-from surefoot.panels.sources import Task, named_columns, source_of
+from surefoot.panels.sources import Task, make_of, named_columns, source_of
 from surefoot.validation import check_flag, check_instance, check_integer, check_path
 
 # Series of a task: few enough to spread evenly and to lose little, many enough to cost nothing.

@@ -21,7 +21,6 @@ from surefoot.exceptions import (
     UnsupportedProblemError,
 )
 from surefoot.panels.fitting import FitSettings, SeriesEvaluation, evaluate_series
-from surefoot.panels.frames import make_frame, make_of
 from surefoot.panels.picture import draw_savings
 from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
@@ -38,7 +37,7 @@ from surefoot.panels.records import (
 from surefoot.panels.running import PanelProgress, Watch, check_workers, duration, run_tasks
 from surefoot.panels.series import Key, PanelColumns, Series, key_text, raw_columns, split_series
 from surefoot.panels.series_warnings import in_frame, pass_on, shown, warn_of_missing
-from surefoot.panels.sources import Task, source_of
+from surefoot.panels.sources import Task, make_frame, make_of, source_of
 from surefoot.panels.table_file import read_table_file, write_table_file
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance, check_integer, check_path
@@ -184,8 +183,7 @@ class PolicyTable:
         said: dict[tuple[type[Warning], str], list[Key]] = {}
         for series in panel:
             reason = self.why_not(series.key)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
                     if reason is None:
                         work(series)
@@ -206,8 +204,8 @@ class PolicyTable:
             own: FloatArray = self._model(series.key).predict(table)
             return own
         assert self._pooled_model is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the series' own policy says it
+        # The series' own policy says it.
+        with warnings.catch_warnings(action="ignore", category=DataWarning):
             others = record.mean + record.size * self._pooled_model.predict(table)
         share = 0.0 if record.status == BORROWED else self.pooled.share(record.rows)
         if share == 0.0:
@@ -301,7 +299,8 @@ class PolicyTable:
         judged.sort(key=lambda one: (order.get(one.key, len(order)), one.key))
         names = ("windows", "rows", "cost", "constant_cost", "saving", "reason")
         columns = {name: [getattr(one, name) for one in judged] for name in names}
-        return make_frame({**self._key_columns(one.key for one in judged), **columns}, self._make(data))
+        make = make_of(data) or self._frames
+        return make_frame({**self._key_columns(one.key for one in judged), **columns}, make)
 
     def _settings(self) -> FitSettings:
         """Return the settings of the fit, from any fitted series: all share them but for the seed."""
@@ -328,9 +327,6 @@ class PolicyTable:
     def _key_columns(self, keys: Iterable[Key]) -> dict[str, list[Any]]:
         listed = list(keys)
         return {name: [key[k] for key in listed] for k, name in enumerate(self.columns.by)}
-
-    def _make(self, data: Any) -> str | None:
-        return make_of(data) or self._frames
 
     def picture(self, target: str | Path | Any) -> None:
         """Draw how savings are distributed over series into a file, or onto matplotlib axes."""

@@ -121,8 +121,7 @@ def _corrected(
     of all series, which is the distance that the cost makes it keep.
     """
     mean, size = units
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
         expected = mean + size * (pooled.predict(contexts) + error)
     return mean + float((outcomes - expected).mean()), size
 
@@ -182,8 +181,8 @@ def _pooled(
         name: np.concatenate([columns[name] for columns in kept])[chosen]
         for name in settings.columns.contexts
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns that no series varies, as each series says itself
+    # Each series says itself which of its columns do not vary.
+    with warnings.catch_warnings(action="ignore"):
         table = Table.of(contexts)
         policy = settings.policy(("all series",)).fit(table, whole[chosen])
         return policy, float((whole[chosen] - policy.predict(table)).mean())
@@ -213,8 +212,7 @@ def _rehearsed(
     """Fit on the older rows, decide for the newest; costs in units of the series."""
     count = older_rows(len(series.rows))
     past, ahead = series.take(np.arange(count)), series.take(np.arange(count, len(series.rows)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             outcomes, judged = past.clean_outcomes(), ahead.clean_outcomes()
             own = settings.policy(series.key).fit(past.table(), outcomes, time=past.times)

@@ -6,16 +6,17 @@ Columns are cleaned series by series, so that an odd value spoils one series and
 import datetime
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.estimators.preparation import Table
+from surefoot.estimators.preparation.table import Table, frame_columns, level_text
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import FloatArray, IntArray
+from surefoot.validation import is_gap, require_columns
 
 Key = tuple[str, ...]
 Columns = dict[str, NDArray[Any]]
@@ -104,9 +105,7 @@ def key_text(value: Any) -> str:
     >>> key_text(3.0), key_text("north "), key_text(np.datetime64("2024-05-01"))
     ('3', 'north', '2024-05-01')
     """
-    if isinstance(value, float | np.floating) and math.isfinite(value) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
+    return level_text(value).strip()
 
 
 def key_order(key: Key) -> tuple[Any, ...]:
@@ -126,37 +125,21 @@ def raw_columns(data: Any) -> tuple[Columns, tuple[str, ...]]:
     """Return the columns of a pandas or polars frame or of a table by name, and declared categories."""
     if isinstance(data, Table):
         return {column.name: column.values for column in data.columns}, ()
-    labels = getattr(data, "columns", None) if hasattr(data, "__len__") else None
-    if labels is None or not hasattr(data, "dtypes"):
+    named = hasattr(data, "__len__") and hasattr(data, "columns") and hasattr(data, "dtypes")
+    if not named:
         raise InvalidTypeError(
             "data must be a pandas or polars frame (collect a lazy one) or, to fit or evaluate, a "
             f"folder of Parquet files, got {type(data).__name__}."
         )
-    names = [str(label) for label in labels]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidInputError(f"data must have distinct column names, got {twice[0]!r} twice.")
-    columns, declared = {}, []
-    for label, name in zip(labels, names, strict=True):
-        columns[name] = np.asarray(data[label])
-        if str(data[label].dtype).lower().startswith(("categor", "enum")):
-            declared.append(name)
-    return columns, tuple(declared)
-
-
-def check_names(given: Mapping[str, Any] | Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse columns that are not there, by name."""
-    missing = [name for name in wanted if name not in given]
-    if missing:
-        raise InvalidInputError(
-            f"data must have a column {missing[0]!r}, got {', '.join(map(repr, given)) or 'none'}."
-        )
+    columns = frame_columns(data, "data")
+    declared = tuple(name for name, _, category in columns if category)
+    return {name: np.asarray(values) for name, values, _ in columns}, declared
 
 
 def split_series(columns: Columns, named: PanelColumns, *, outcomes: bool = True) -> Iterator[Series]:
     """Yield the series of some columns, keys in order; rows by time, as they came where times tie."""
     wanted = [*named.by, *named.contexts]
-    check_names(columns, [*wanted, named.outcome] if outcomes else wanted)
+    require_columns("data", list(columns), [*wanted, named.outcome] if outcomes else wanted)
     keys, numbers = _numbered([columns[name] for name in named.by], named.by)
     order = np.argsort(numbers, kind="stable")
     bounds = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
@@ -180,7 +163,7 @@ def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list
         known: dict[Any, str] = {}
         column = []
         for row, value in enumerate(values.tolist()):
-            if _is_gap(value):
+            if is_gap(value):
                 raise InvalidInputError(
                     f"{name!r} must name a series in each row, got none in row {row}."
                 )
@@ -194,16 +177,12 @@ def _numbered(parts: Sequence[NDArray[Any]], names: Sequence[str]) -> tuple[list
     return list(numbers), np.array(codes, dtype=np.int64)
 
 
-def _is_gap(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
-
-
 def _time_fault(times: NDArray[Any]) -> str:
     """Say why rows have no place in the order of time; nothing if all have one."""
     # Nanoseconds without a value are a number to Python, so NumPy is asked first.
     days = times.dtype.kind in "mM"
     values = [] if days else times.tolist()
-    gaps = int(np.isnat(times).sum()) if days else sum(map(_is_gap, values))
+    gaps = int(np.isnat(times).sum()) if days else sum(map(is_gap, values))
     if gaps:
         return f"The time must be known in every row, got a gap in {gaps} of {len(times)} rows."
     odd = [value for value in values if not _is_time(value)]

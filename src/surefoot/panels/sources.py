@@ -1,10 +1,12 @@
-"""Where the rows of a panel come from: a frame in memory, or a folder of Parquet files.
+"""Where the rows of a panel come from: a frame in memory, or a folder of Parquet files; frames out.
 
 A source is cut into tasks. A task of a frame carries the rows of its series; one of a folder carries
 names of files, which the worker reads itself, so that the driver never holds the data.
 """
 
 import datetime
+import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from surefoot.exceptions import InvalidInputError, SurefootError
-from surefoot.io.arrow import load_arrow
-from surefoot.panels.series import Columns, PanelColumns, Series, check_names, raw_columns, split_series
-from surefoot.validation import check_instance, listed_names
+from surefoot.exceptions import InvalidInputError, MissingExtraError, SurefootError
+from surefoot.panels.series import Columns, PanelColumns, Series, raw_columns, split_series
+from surefoot.tracing import load_arrow
+from surefoot.validation import check_instance, listed_names, require_columns
 
+PANDAS, POLARS = "pandas", "polars"
 # The parts of the key that a folder names, and its files.
 Partition = tuple[tuple[tuple[str, str], ...], list[str]]
 # Some series, to be worked on by one worker: they are there, or are read, when it is called.
@@ -149,12 +152,12 @@ def named_columns(
         check_instance("time", time, str, "the name of a column")
         if time in roles:
             raise InvalidInputError(f"time must be neither a key nor the outcome, got {time!r}.")
-    check_names(source.names, [*roles, *([] if time is None else [time])])
+    require_columns("data", source.names, [*roles, *([] if time is None else [time])])
     if contexts is None:
         aside = {*roles, *([time] if time not in source.dates else [])}
         contexts = [name for name in source.names if name not in aside]
     chosen = listed_names("contexts", contexts)
-    check_names(source.names, chosen)
+    require_columns("data", source.names, chosen)
     both = [name for name in chosen if name in roles]
     if both:
         raise InvalidInputError(f"contexts must not hold keys or the outcome, got {both[0]!r}.")
@@ -171,3 +174,20 @@ def arrow_values(column: Any) -> NDArray[Any]:
     if "dictionary" in str(column.type):
         column = column.cast(column.type.value_type)
     return np.asarray(column.to_numpy())
+
+
+def make_of(data: Any) -> str | None:
+    """Return which library a frame is from, or None."""
+    home = type(data).__module__.partition(".")[0]
+    return home if home in (PANDAS, POLARS) else None
+
+
+def make_frame(columns: dict[str, list[Any]], make: str | None) -> Any:
+    """Return columns as a frame of pandas or polars; None takes what is installed."""
+    if make is None:
+        make = PANDAS if importlib.util.find_spec(PANDAS) is not None else POLARS
+    try:
+        library = importlib.import_module(make)
+    except ImportError as error:
+        raise MissingExtraError(f"A frame needs {make}: pip install {make}") from error
+    return library.DataFrame(columns)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.exceptions import ModelFileError
-from surefoot.io.arrow import load_arrow
 from surefoot.io.writing import whole
 from surefoot.panels.pooling import PooledPolicy
 from surefoot.panels.records import (
@@ -20,6 +19,7 @@ from surefoot.panels.records import (
     record_from_plain,
 )
 from surefoot.panels.series import PanelColumns
+from surefoot.tracing import load_arrow
 from surefoot.validation import check_integer, check_number
 
 FORMAT, FORMAT_VERSION = "surefoot-panel", 2

@@ -22,9 +22,8 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.forecasts import Suspect
 from surefoot.nominals import Nominal
 from surefoot.random import rng_for
-from surefoot.report.origin import Origin
 from surefoot.report.promise import Promise, Shares, adversary_of_columns, promise_of, robust_part
-from surefoot.report.rows import ReportRows
+from surefoot.report.rows import Origin, ReportRows
 from surefoot.report.trials import MOST_ROWS, Trials, run_trials
 from surefoot.typing import FloatArray
 from surefoot.validation import check_instance
@@ -141,8 +140,7 @@ def gather(
 
 def _decisions(model: Any, rows: ReportRows) -> tuple[FloatArray, tuple[str, ...]]:
     """Return what the model itself decides, and what it had to say about the contexts."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         decisions = np.asarray(model.predict(rows.X), dtype=np.float64)
     notes = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     return decisions.reshape(len(rows), -1), tuple(notes)
@@ -164,8 +162,7 @@ def _seen(model: Any, X: Any, rows: ReportRows, origin: Origin) -> bool | None:
     if not learned:
         return None
     y = rows.y[np.argsort(rows.places)]  # as they were handed in
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         prepared = isinstance(model, PreparedPolicy)
         contexts = model.prepare(X) if prepared else check_contexts(model, X, reset=False)
     return fingerprint(contexts, y) == learned

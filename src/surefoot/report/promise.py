@@ -13,8 +13,7 @@ from surefoot.estimators import RobustEstimator
 from surefoot.estimators.guarantees import SHIFT, SHIFTS, Guarantee, decides, guarantee_of
 from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.exceptions import InvalidInputError, SurefootError
-from surefoot.report.origin import Origin
-from surefoot.report.rows import ReportRows
+from surefoot.report.rows import Origin, ReportRows
 
 DRAWS = (
     "The bound takes new rows as draws like those learned from. Rows in order of time, with seasons, "
@@ -130,8 +129,7 @@ def _worst_cases(
     if not isinstance(robust.problem_.ball, WassersteinBall):
         return (), ()
     y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             X = model.prepare(rows.X) if isinstance(model, PreparedPolicy) else rows.X
             curve = price_of_robustness(robust, X, y, np.array(SHIFTS), refit=False)
@@ -154,8 +152,7 @@ def adversary_of_columns(model: Any, rows: ReportRows) -> tuple[Shares, str]:
             "instead."
         )
     y = rows.y[:, 0] if robust.single and rows.y.shape[1] == 1 else rows.y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             moves = model.augmentation(rows.X, y)
         except SurefootError as error:

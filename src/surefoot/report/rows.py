@@ -1,4 +1,4 @@
-"""The rows that a report is about: as the user handed them in, in order of time where there is one."""
+"""The rows of a report: as handed in, in order of time where there is one, and where they come from."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from surefoot.comparison.splits import taken
+from surefoot.estimators.guarantees import Guarantee
 from surefoot.estimators.preparation import Table, read_table
 from surefoot.estimators.preparation.table import DATE, NUMBER
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
@@ -16,6 +17,46 @@ from surefoot.validation import outcome_matrix
 
 # With fewer rows a fold holds one or two of them, and intervals mean nothing.
 FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Origin:
+    """What is known about a file beyond the rows that were read from it.
+
+    Attributes
+    ----------
+    source, checksum
+        The file's name and its SHA-256.
+    lines, unit
+        For each row the line (or the row of the sheet) that it came from, and which of them it is.
+    notes
+        What reading it gave reason to say.
+    command
+        What was typed, to be repeated.
+    economics
+        What a unit short and a unit left over cost, in the words of whoever sells it.
+    guarantee, fingerprint
+        Of a model from a file, which does not hold the rows of its fit: what was stated then, and the
+        checksum of those rows.
+    """
+
+    source: str = ""
+    checksum: str = ""
+    lines: IntArray | None = None
+    unit: str = "line"
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    economics: str = ""
+    guarantee: Guarantee | None = None
+    fingerprint: str = ""
+
+    def place(self, row: int) -> str:
+        """Return where a row stands.
+
+        >>> Origin().place(3)
+        'row 3'
+        """
+        return f"row {row}" if self.lines is None else f"{self.unit} {self.lines[row]}"
 
 
 @dataclass(frozen=True, eq=False)

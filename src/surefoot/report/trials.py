@@ -11,7 +11,6 @@ from sklearn.base import clone
 from surefoot.comparison import Folds, RollingWindow, Split, Splits
 from surefoot.comparison.methods import Method, chosen_methods
 from surefoot.costs import ConvexPiecewiseCost, Cost
-from surefoot.estimators.preparation import PreparedPolicy
 from surefoot.forecasts import Suspect
 from surefoot.random import rng_for
 from surefoot.report.rows import ReportRows
@@ -176,8 +175,7 @@ def _tried(
         if on_progress is not None:
             on_progress(f"{method.name}, {split.name}")
         train, test = rows.take(split.train), rows.take(split.test)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 y = train.y[:, 0] if train.y.shape[1] == 1 else train.y
                 # The model itself is judged as it is.
@@ -215,8 +213,7 @@ def _strong_columns(fitted: Any, rows: ReportRows, seed: int) -> tuple[int, ...]
     count = len(rows.table.columns)
     if count <= MOST_COLUMNS:
         return tuple(range(count))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         before = _decide(fitted, rows.X)
         change = [
             float(np.abs(_decide(fitted, rows.shuffled(j, seed)) - before).mean()) for j in range(count)
@@ -250,8 +247,7 @@ def _effects(
     fitted: Any, cost: Cost, rows: ReportRows, columns: tuple[int, ...], spread: FloatArray, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return how much more each row costs without a column, and with an error in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         before = cost.evaluate(_decide(fitted, rows.X), rows.y)
         unknown, wrong = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
         for k, j in enumerate(columns):
@@ -264,6 +260,5 @@ def _effects(
 
 def _suspects(fitted: Any, split: Split, rows: ReportRows) -> dict[tuple[int, str], Suspect]:
     """Return what a fit on some rows took for errors, by the places of the rows handed in."""
-    robust = fitted.model_ if isinstance(fitted, PreparedPolicy) else fitted
-    moved = [one._replace(row=int(rows.places[split.train[one.row]])) for one in robust.suspects_]
+    moved = [one._replace(row=int(rows.places[split.train[one.row]])) for one in fitted.suspects_]
     return {(one.row, one.column): one for one in moved}

@@ -8,8 +8,8 @@ from surefoot.comparison import Splits
 from surefoot.exceptions import InvalidTypeError
 from surefoot.io.writing import check_target, replaced
 from surefoot.report.facts import Facts, checked_policy, gather
-from surefoot.report.origin import Origin
 from surefoot.report.page import page
+from surefoot.report.rows import Origin
 
 SUFFIXES = (".html", ".htm")
 

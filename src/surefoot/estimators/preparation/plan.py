@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from surefoot.costs.quantiles import weighted_quantile, weighted_quantiles
-from surefoot.estimators.preparation.blocks import Levels, Numbers
+from surefoot.estimators.preparation.blocks import level_columns, number_columns
 from surefoot.estimators.preparation.table import CATEGORY, DATE, NUMBER, Column, Table
 from surefoot.exceptions import DataWarning, InvalidInputError, warn_user
 from surefoot.io import register
@@ -151,14 +152,15 @@ class Plan:
         """Positions of the prepared columns that hold 0 and 1."""
         return tuple(range(len(self.numbers), len(self.names)))
 
-    def blocks(self) -> tuple[Numbers, Levels]:
-        """Return the transformers that this plan describes."""
-        numbers = Numbers(
+    def blocks(self) -> tuple["partial[FloatArray]", "partial[FloatArray]"]:
+        """Return what makes prepared columns of numbers, and of codes of levels."""
+        numbers = partial(
+            number_columns,
             fills=tuple(part.fill for part in self.numbers),
             scales=tuple(part.scale for part in self.numbers),
             gaps=tuple(part.gaps for part in self.numbers),
         )
-        return numbers, Levels(shares=tuple(part.shares for part in self.categories))
+        return numbers, partial(level_columns, shares=tuple(part.shares for part in self.categories))
 
     def transform(self, matrix: FloatArray) -> FloatArray:
         """Return prepared columns of what ``encode`` returned."""
@@ -166,8 +168,8 @@ class Plan:
             return np.zeros((len(matrix), 1))  # nothing is known, so the policy is a constant
         numbers, levels = self.blocks()
         count = len(self.numbers)
-        blocks = [numbers.transform(matrix[:, :count])] if count else []
-        blocks += [levels.transform(matrix[:, count:])] if self.categories else []
+        blocks = [numbers(matrix[:, :count])] if count else []
+        blocks += [levels(matrix[:, count:])] if self.categories else []
         return np.hstack(blocks)
 
     def encode(self, table: Table) -> tuple[FloatArray, tuple[str, ...]]:

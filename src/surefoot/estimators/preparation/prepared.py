@@ -19,8 +19,8 @@ from surefoot.estimators.decision_maker import DecisionMaker
 from surefoot.estimators.experiment_log import recorded
 from surefoot.estimators.guarantees import SHIFT
 from surefoot.estimators.inputs import time_order
+from surefoot.estimators.model_file import prepared_parts
 from surefoot.estimators.preparation.blocks import assemble
-from surefoot.estimators.preparation.file import prepared_parts
 from surefoot.estimators.preparation.plan import (
     Plan,
     column_position,

@@ -13,10 +13,9 @@ from scipy import sparse
 
 from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.typing import BoolArray, IntArray
+from surefoot.validation import is_gap
 
 NUMBER, CATEGORY, DATE = "number", "category", "date"
-# The types that stand for a gap in pandas; None and NaN are the other ways to write one.
-_GAPS = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +138,24 @@ def read_table(X: Any) -> Table:
 
 def _read_frame(X: Any, labels: list[Any]) -> Table:
     _refuse_empty((len(X), len(labels)))
+    columns = [
+        _column(name, series, declared=declared) for name, series, declared in frame_columns(X, "X")
+    ]
     named = all(isinstance(label, str) for label in labels)
+    return Table(tuple(columns), named=named, rows=_one_length(columns))
+
+
+def frame_columns(frame: Any, option: str) -> list[tuple[str, Any, bool]]:
+    """Return the name and the values of each column, and whether the frame calls it a category."""
+    labels = list(frame.columns)
     names = [str(label) for label in labels]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidInputError(f"X must have distinct column names, got {twice[0]!r} twice.")
-    columns = []
-    for label, name in zip(labels, names, strict=True):
-        series = X[label]
-        declared = str(series.dtype).lower().startswith(("categor", "enum"))
-        columns.append(_column(name, series, declared=declared))
-    return Table(tuple(columns), named=named, rows=_one_length(columns))
+        raise InvalidInputError(f"{option} must have distinct column names, got {twice[0]!r} twice.")
+    return [
+        (name, frame[label], str(frame[label].dtype).lower().startswith(("categor", "enum")))
+        for label, name in zip(labels, names, strict=True)
+    ]
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:
@@ -196,21 +202,15 @@ def _column(name: str, values: Any, *, declared: bool) -> Column:
 
 def _from_objects(name: str, array: NDArray[Any]) -> Column:
     """Return a column of objects as what all its values are."""
-    present = [value for value in array if not _is_gap(value)]
+    present = [value for value in array if not is_gap(value)]
     if present and all(_is_number(value) for value in present):
-        floats = [np.nan if _is_gap(value) else float(value) for value in array]
+        floats = [np.nan if is_gap(value) else float(value) for value in array]
         return Column(name, NUMBER, _finite(name, np.array(floats, dtype=np.float64)))
     if present and all(isinstance(value, datetime.date | np.datetime64) for value in present):
         # NumPy alone would not take a time zone, and pandas counts from another unit.
-        days = ["NaT" if _is_gap(value) else _day(name, value) for value in array]
+        days = ["NaT" if is_gap(value) else _day(name, value) for value in array]
         return Column(name, DATE, np.array(days, dtype="datetime64[D]"))
     return Column(name, CATEGORY, _objects([_text_or_gap(name, value) for value in array]))
-
-
-def _is_gap(value: Any) -> bool:
-    if value is None or type(value).__name__ in _GAPS:
-        return True
-    return isinstance(value, float | np.floating) and value != value
 
 
 def _is_number(value: Any) -> bool:
@@ -229,7 +229,7 @@ def level_text(value: Any) -> str:
 
 
 def _text_or_gap(name: str, value: Any) -> str | None:
-    if _is_gap(value):
+    if is_gap(value):
         return None
     if not isinstance(value, str | bool | np.bool_ | datetime.date | np.datetime64) and not _is_number(
         value
