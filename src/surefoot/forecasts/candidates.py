@@ -17,6 +17,7 @@ from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, sta
 from surefoot.forecasts.forest_member import leaf_quantiles
 from surefoot.forecasts.members import Exponential, Level, Spreading, with_logarithms
 from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.sparse import SparseForecaster, may_be_sparse
 from surefoot.forecasts.stack import Member
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
@@ -31,6 +32,8 @@ LOG_TIMES, COLUMN_FLOOR = 2.0, 0.5
 FOLDS = 5
 # Members learn from outcomes so many robust scales beside their forecast at most, unless many are far.
 INFLUENCE, MOST_CUT = 3.0, 0.1
+# A forecast from few of many columns joins if it costs at most this share of the others.
+CLEARLY_BETTER = 0.9
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
 
@@ -60,6 +63,11 @@ class Candidate:
         shares = masses[chosen] / masses.sum()
         atoms, shares = smooth_atoms(self.scores[chosen], shares, rows.observations(masses))
         return pieces.best_constant(atoms, shares)
+
+    def honest_cost(self, rows: Rows, pieces: Pieces) -> float:
+        """Return the mean cost of decisions with the constant that is best for all rows."""
+        decided = self.decide(self.constant(rows, rows.masses, pieces))
+        return float(rows.masses @ pieces.evaluate(decided - rows.outcomes) / rows.masses.sum())
 
 
 def fold_masses(rows: Rows, seed: int) -> FloatArray:
@@ -116,7 +124,13 @@ def candidates(
     y, n = rows.outcomes, len(rows.outcomes)
     bases = Bases()
     plain = _learned(Forecaster(), rows, pieces, seed, bases)
-    members = [_level(plain, y), _linear(rows, pieces, seed, bases, nearest_past(rows, past))]
+    nearest, linear = nearest_past(rows, past), Forecaster(smooth=False, trees=False)
+    members = [_level(plain, y), _linear(linear, rows, pieces, seed, bases, nearest)]
+    if may_be_sparse(rows):
+        sparse = _linear(SparseForecaster(), rows, pieces, seed, bases, nearest)
+        costs = [one.honest_cost(rows, pieces) for one in (*members, sparse)]
+        if costs[-1] < CLEARLY_BETTER * min(costs[:-1]):
+            members.append(sparse)
     if constant:
         members.append(_flat(plain, rows, pieces, seed))
     if not pieces.two or n < LEAST_LOG_ROWS:
@@ -136,7 +150,7 @@ def candidates(
 
 
 def _learned(
-    forecaster: Forecaster, rows: Rows, pieces: Pieces, seed: int, bases: Bases
+    forecaster: Forecaster | SparseForecaster, rows: Rows, pieces: Pieces, seed: int, bases: Bases
 ) -> HonestForecast:
     """Learn a forecast in which no outcome has more than a bounded say.
 
@@ -163,13 +177,20 @@ def _level(plain: HonestForecast, y: FloatArray) -> Candidate:
     return Candidate(plain.errors, lambda c: told + c, lambda c: Level(plain.forecast, c))
 
 
-def _linear(rows: Rows, pieces: Pieces, seed: int, bases: Bases, past: int | None) -> Candidate:
-    """Return the linear forecast, that of the change since the own past where a column has it.
+def _linear(
+    forecaster: Forecaster | SparseForecaster,
+    rows: Rows,
+    pieces: Pieces,
+    seed: int,
+    bases: Bases,
+    past: int | None,
+) -> Candidate:
+    """Return a linear forecast, that of the change since the own past where a column has it.
 
     Few rows draw a forecast of outcomes to their mean, and one of changes to what was last.
     """
     told_of = rows if past is None else rows.telling(rows.outcomes - rows.contexts[:, past])
-    honest = _learned(Forecaster(smooth=False, trees=False), told_of, pieces, seed, bases)
+    honest = _learned(forecaster, told_of, pieces, seed, bases)
     if past is not None:
         forecast = honest.forecast
         theta = forecast.theta + (np.arange(len(forecast.theta)) == past)

@@ -13,7 +13,7 @@ from surefoot.costs import Pieces
 from surefoot.costs.quantiles import weighted_quantiles
 from surefoot.forecasts.forecast import Forecast, SmoothPart
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.spectrum import Paths, Spectrum, log_mean
+from surefoot.forecasts.spectrum import Spectrum, log_mean
 from surefoot.forecasts.trees import Forest, grow
 from surefoot.io import register
 from surefoot.random import rng_for
@@ -148,7 +148,7 @@ class Forecaster:
     ) -> HonestForecast:
         """Learn from rows as ``fit`` does, on as many threads as there are."""
         if rows.trivial or rows.count < 3:
-            return _constant(rows)
+            return constant_forecast(rows)
         bases = Bases() if bases is None else bases
         linear = self._linear(rows, bases)
         if not self.smooth:
@@ -184,7 +184,7 @@ class Forecaster:
         return part
 
 
-def _constant(rows: Rows) -> HonestForecast:
+def constant_forecast(rows: Rows) -> HonestForecast:
     """Forecast the mean, which no column improves: its errors are those of the constant order."""
     theta = np.zeros(rows.contexts.shape[1])
     errors = rows.outcomes - rows.average
@@ -269,7 +269,7 @@ def _smooth(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> _Part:
     """Average smooth models by what their decisions would have cost on rows left out."""
     kernel = bases.kernel(rows, seed)
     paths = kernel.spectrum.solve(BENDS, np.zeros(len(BENDS)))
-    weights = _by_cost(paths, rows, pieces)
+    weights = weights_by_cost(paths.errors, rows, pieces)
     inner = weights @ paths.coefficients
     coefficients = solve_triangular(kernel.factor, inner, lower=True, trans="T")
     part = SmoothPart(kernel.centres, coefficients, kernel.length)
@@ -281,11 +281,11 @@ def _smooth(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> _Part:
     return _Part(forecast, weights @ paths.errors, log_mean(paths.evidence))
 
 
-def _by_cost(paths: Paths, rows: Rows, pieces: Pieces) -> FloatArray:
-    """Weigh strengths by exp(-n (cost - best) / deviation of the best's costs)."""
+def weights_by_cost(errors: FloatArray, rows: Rows, pieces: Pieces) -> FloatArray:
+    """Weigh strengths by exp(-n (cost - best) / deviation of the best's costs); errors are (k, n)."""
     shares = rows.masses / rows.masses.sum()
-    constants = weighted_quantiles(paths.errors, shares, pieces.quantile)
-    costs = pieces.evaluate(constants[:, None] - paths.errors)
+    constants = weighted_quantiles(errors, shares, pieces.quantile)
+    costs = pieces.evaluate(constants[:, None] - errors)
     mean = costs @ shares
     best = int(np.argmin(mean))
     deviation = float(np.sqrt(shares @ (costs[best] - mean[best]) ** 2))
