@@ -259,3 +259,17 @@ def test_a_slip_among_days_with_demand_is_an_error():
     assert 20.0 < judged.expected[7] < 120.0
     assert judged.bounded[7] < 1000.0
     assert judged.expected[50] == 0.0
+
+
+@pytest.mark.parametrize("flagged", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wild_outcome_of_a_rare_flag_is_a_slip_unless_another_is_like_it(flagged, seed):
+    rng = np.random.default_rng(seed)
+    flags = (np.arange(60) < flagged).astype(float)
+    X = np.column_stack([rng.normal(size=(60, 3)), flags])
+    y = 50.0 + 5.0 * X[:, 0] + 10.0 * flags + 3.0 * rng.normal(size=60)
+    typed, promoted = y.copy(), y.copy()
+    typed[0] *= 100.0
+    promoted[flags > 0] *= 100.0
+    assert [one.row for one in cleaned(X, typed).suspects] == [0]
+    assert bool(cleaned(X, promoted).suspects) is (flagged == 1)

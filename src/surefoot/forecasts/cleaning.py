@@ -26,6 +26,8 @@ LEVEL_ROWS, MOST_SLIPS = 1_000, 0.01
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
+# An outcome so many times as large as any sound one is explained by others like it, not by itself.
+WILD_TIMES = 20.0
 # A far context leaves at most this share of what would be unexpected without it.
 MOST_LEFT = 0.25
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
@@ -172,7 +174,8 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     scale = float(robust_scale(errors[:, None])[0]) or width
     middle = float(np.median(errors))
     far = np.abs(errors - middle) > GROSS * scale
-    far &= ~explained(contexts, far)
+    wild = np.abs(outcomes) > WILD_TIMES * np.abs(outcomes[~far]).max(initial=0.0)
+    far &= ~explained(contexts, far, far & wild)
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
     gross, positive = far.copy(), outcomes > 0.0
@@ -245,14 +248,16 @@ def _judged_among_others(
     return JudgedOutcomes(gross, expected, bounded)
 
 
-def explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
+def explained(contexts: FloatArray, far: BoolArray, wild: BoolArray | None = None) -> BoolArray:
     """Return which far outcomes come with a context that tells them from the others.
 
     A level of a flag or category at which most outcomes are far, or a corner of one or two columns
     with several rows of which nearly all are: a promotion, a holiday, a heat wave. Slips of the pen
-    do not choose their context.
+    do not choose their context. A ``wild`` one may be a slip all the same if it is the only one of its
+    level.
     """
     told = np.zeros_like(far)
+    wild = told if wild is None else wild
     if not far.any():
         return told
     for column in contexts.T:
@@ -263,7 +268,8 @@ def explained(contexts: FloatArray, far: BoolArray) -> BoolArray:
         share = np.bincount(places, weights=far.astype(float)) / rows
         # A level of nearly all rows tells nothing.
         telling = (share >= 0.5) & (rows <= 0.5 * len(column))
-        told |= far & telling[places]
+        lonely = wild & (np.bincount(places, weights=wild.astype(float)) == 1.0)[places]
+        told |= far & telling[places] & ~lonely
     return told | _cornered(contexts, far & ~told)
 
 
