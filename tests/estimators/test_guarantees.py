@@ -1,11 +1,15 @@
 """What is stated about new days, and the words for it."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from surefoot import RobustNewsvendor
+from surefoot import Box, RobustNewsvendor, RobustPolicy
+from surefoot.costs import Newsvendor
 from surefoot.datasets import synthetic
 from surefoot.estimators.guarantees import Guarantee, guarantee_of
 from surefoot.exceptions import DataWarning, InvalidInputError
+from surefoot.policies import Linear
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +71,35 @@ def test_learning_on_forgets_which_rows_were_seen(data):
     assert len(model.fingerprint_) == 64
     model.partial_fit(data.X[:2], data.y[:2])
     assert not hasattr(model, "fingerprint_")
+
+
+@pytest.mark.parametrize(
+    ("within", "words"),
+    [
+        ((), "is at most 1;"),
+        (("'income'",), "is at most 1 as long as 'income' stays within what was seen;"),
+        (
+            ("'rain'", "'income'"),
+            "is at most 1 as long as 'rain' and 'income' stay within what was seen;",
+        ),
+    ],
+)
+def test_columns_with_long_tails_are_named(within, words):
+    assert words in Guarantee(1.0, {0.3: 2.0}, within=within).sentence(0.3)
+
+
+@pytest.mark.filterwarnings("ignore::surefoot.exceptions.DataWarning")
+@pytest.mark.parametrize("policy", [Linear(), Linear(decisions=Box(0.0, 1e6))])
+def test_a_bound_does_not_speak_of_rows_beyond_a_long_tail(policy):
+    rng = np.random.default_rng(1)
+    incomes, others = rng.lognormal(0.0, 1.5, 100), rng.normal(size=100)
+    X, noise = pd.DataFrame({"income": incomes, "other": others}), rng.normal(size=100)
+
+    def model_of(policy):
+        return RobustPolicy(Newsvendor(4.0, 1.0), policy, nominal="auto")
+
+    straight = model_of(policy).fit(X, 50.0 + 5.0 * incomes + noise)
+    assert guarantee_of(straight, [0.0]).within == ("'income'",)
+    assert "as long as 'income' stays within what was seen" in straight.guarantee()
+    level = model_of(policy).fit(X, 50.0 + 5.0 * others + noise)
+    assert guarantee_of(level, [0.0]).within == ()

@@ -18,6 +18,7 @@ from surefoot.forecasts.extrapolation import (
     own_past,
     ranges_of_lines,
     trust_of_farthest,
+    unbounded_columns,
 )
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import MOST_RANGES, MOST_RANGES_OF_LINES, Trend
@@ -365,3 +366,19 @@ class TestStack:
         assert replace(stack, trend=idle).trend is None
         with pytest.raises(InvalidInputError, match=r"got that of an earlier version: fit anew"):
             Trend(np.array([[1.0, 0.0], [2.0, 0.0]]), line, 1.0)
+
+
+class TestUnboundedColumns:
+    def test_short_tails_have_a_bound(self):
+        X = np.random.default_rng(0).uniform(size=(100, 4))
+        assert not unbounded_columns(X, np.full(4, 1e9), 1e-9).any()
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_long_tails_on_either_side_have_none_if_they_matter(self, sign):
+        X = sign * np.random.default_rng(0).pareto(1.5, size=(100, 2))
+        assert unbounded_columns(X, np.array([sign, 0.0]), 0.01).tolist() == [True, False]
+        assert not unbounded_columns(X, np.array([1.0, 1.0]), np.abs(X).max()).any()
+
+    def test_flags_and_constants_have_no_tail(self):
+        X = np.column_stack([np.arange(50) == 3, np.zeros(50)]).astype(float)
+        assert not unbounded_columns(X, np.ones(2), 0.0).any()

@@ -8,7 +8,7 @@ import numpy as np
 
 from surefoot.engines.choice import worst_case_of
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts import Forecasts, confident_radius, cost_bound, rare_rows
+from surefoot.forecasts import Forecasts, confident_radius, cost_bound, rare_rows, unbounded
 from surefoot.nominals import Empirical
 
 # A confidence bound needs so many rows on the rarer side of the best decision.
@@ -39,6 +39,9 @@ class Guarantee:
         In order of time: what the last blocks of rows cost, each decided from the rows before it.
     block_rows
         How many rows a block has.
+    within
+        Columns of which single rows lie far beyond the others: what rows beyond all seen may cost is
+        not in the bound.
     """
 
     bound: float | None
@@ -47,6 +50,7 @@ class Guarantee:
     reason: str = ""
     blocks: tuple[float, ...] = ()
     block_rows: int = 0
+    within: tuple[str, ...] = ()
 
     def sentence(self, shift: float) -> str:
         """Return it in one sentence, for one of the shifts.
@@ -57,7 +61,7 @@ days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, a
         """
         if self.bound is None:
             return self.reason
-        told = self._told()
+        told = self._told() + self._as_long_as()
         if self.suspects:
             errors = "number that looks like an error"
             if self.suspects > 1:
@@ -67,6 +71,13 @@ days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, a
             return f"{told}."
         worst = self.shifted[shift]
         return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
+
+    def _as_long_as(self) -> str:
+        if not self.within:
+            return ""
+        *first, last = self.within
+        columns = f"{', '.join(first)} and {last} stay" if first else f"{last} stays"
+        return f" as long as {columns} within what was seen"
 
     def _told(self) -> str:
         if not self.blocks:
@@ -107,17 +118,19 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
         ))  # fmt: skip
     rolled = getattr(model, "_rolling", None)
     bound = cost_bound(honest, rolled)
+    labels = model._column_labels()
+    within = tuple(labels[j].name for j in np.flatnonzero(unbounded(honest, bound)))
     blocks = () if rolled is None else tuple(rolled.costs.tolist())
     length = 0 if rolled is None else rolled.rows
     if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):
         # decisions have limits
-        return Guarantee(bound, suspects=suspects, blocks=blocks, block_rows=length)
+        return Guarantee(bound, {}, suspects, "", blocks, length, within)
     radius = confident_radius(honest, model.parameters_, rolled)
     shifted = {
         float(shift): worst_case_of(honest.at_radius(radius + shift), model.parameters_)[0]
         for shift in shifts
     }
-    return Guarantee(bound, shifted, suspects, blocks=blocks, block_rows=length)
+    return Guarantee(bound, shifted, suspects, "", blocks, length, within)
 
 
 def decides(estimator: Any) -> bool:

@@ -17,6 +17,7 @@ from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.confidence import cost_bound_of_rows
 from surefoot.forecasts.drift import drift
 from surefoot.forecasts.ensemble import Ensemble
+from surefoot.forecasts.extrapolation import unbounded_columns
 from surefoot.forecasts.forecaster import one_thread
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
@@ -29,6 +30,8 @@ from surefoot.problem import Problem, affine_forms, form_policies
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
+# A row beyond all seen that moves the mean cost by more than this share of the bound is worth a word.
+UNTOLD = 0.05
 RADIUS_TOL = 1e-6
 # Where the search for a radius begins, and what it doubles or halves to at most.
 SMALLEST_RADIUS, USUAL_RADIUS, LARGEST_RADIUS = 1e-3, 0.128, 1e3
@@ -203,6 +206,21 @@ def observations(rows: Empirical) -> float:
     if Rows.of(rows.contexts, rows.outcomes[:, 0], rows.masses).units:
         return float(rows.masses.sum())
     return 1.0 / float(rows.weights @ rows.weights)
+
+
+def unbounded(problem: Problem, bound: float) -> BoolArray:
+    """Return the columns whose rows beyond all seen are not in a bound; see ``unbounded_columns``."""
+    nominal, offset = problem.nominal, getattr(problem.policy, "offset", None)
+    assert isinstance(problem.cost, ConvexPiecewiseCost)  # or no ensemble would decide
+    assert isinstance(nominal, Empirical)
+    assert isinstance(offset, Forecasts)
+    told = np.zeros(nominal.n_columns, dtype=bool)
+    products = problem.cost.pieces(nominal.n_products)
+    for stack, pieces in zip(offset.forecasts, products, strict=True):
+        if isinstance(stack, Stack):
+            steepest = max(abs(pieces.slopes[0]), abs(pieces.slopes[-1]))
+            told |= unbounded_columns(nominal.contexts, steepest * stack.slopes, UNTOLD * bound)
+    return told
 
 
 def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None = None) -> float:

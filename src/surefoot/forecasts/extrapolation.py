@@ -18,7 +18,7 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.forecasts.rows import Rows
-from surefoot.typing import FloatArray, IntArray
+from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # With fewer rows nothing is followed; those without sales, or of another common outcome, do not count.
 # About so many rows are looked at, at most twice as many.
@@ -38,6 +38,9 @@ TIMES_WITNESS = 10.0
 # so many ranges of the others on, and a line is known to go on for so many times its length if it costs
 # the farthest rows at most this share of a line that ends near the others.
 TAIL_ROWS, TAIL_SHARE, LONG_TAIL, TIMES_TAIL, LINE_SHARE = 5, 0.15, 0.5, 6.0, 0.33
+# What lies beyond all rows seen is left out of a bound where the farthest row is so many times as far
+# from the median as this quantile, and its mirror image below.
+UNBOUNDED_REACH, MIDDLE = 5.0, 0.8
 # A column that is like outcomes and holds at least this share of their very numbers is their past.
 OWN_NUMBERS = 0.2
 
@@ -171,6 +174,34 @@ def ranges_of_lines(
         if line < LINE_SHARE * ending:
             ranges[side, j] = TIMES_TAIL * tails[side, j] / width[j]
     return ranges
+
+
+def unbounded_columns(contexts: FloatArray, slopes: FloatArray, most: float) -> BoolArray:
+    """Return the columns whose rows to come may cost more than rows seen can tell.
+
+    The farthest row lies far beyond most others, and one as far beyond it would change the mean cost by
+    more than ``most``.
+
+    Parameters
+    ----------
+    contexts
+        Shape (rows, columns).
+    slopes
+        What a unit of each column may cost.
+    most
+        The change of the mean cost that is not worth a word.
+
+    Examples
+    --------
+    >>> incomes = np.exp(1.5 * np.random.default_rng(0).standard_normal((50, 2)))
+    >>> unbounded_columns(incomes, np.array([1.0, 0.0]), 0.1)
+    array([ True, False])
+    """
+    middle, low, high = np.quantile(contexts, [0.5, 1.0 - MIDDLE, MIDDLE], axis=0)
+    reach = np.stack([middle - contexts.min(axis=0), contexts.max(axis=0) - middle])
+    usual = np.stack([middle - low, high - middle])
+    far = (usual > 0.0) & (reach >= UNBOUNDED_REACH * usual)
+    return np.asarray((far & (np.abs(slopes) * reach > most * len(contexts))).any(axis=0))
 
 
 def level_outside(

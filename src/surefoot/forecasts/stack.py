@@ -121,7 +121,7 @@ class Stack:
                 self._follow(contexts, self.trend, decided)
             ranges = np.maximum(self._known, 0.0 if len(self.trend) else MOST_RANGES_OF_LINES)
             if ranges.any():
-                decided += self._beyond(contexts, ranges) @ self._slopes
+                decided += self._beyond(contexts, ranges) @ self.slopes
         return np.asarray(np.maximum(decided + self.shift, self.lowest))
 
     def _inside(self, contexts: FloatArray) -> FloatArray:
@@ -131,7 +131,7 @@ class Stack:
         return np.asarray(np.clip(members, self.lower, self.upper) @ self.weights)
 
     @property
-    def _slopes(self) -> FloatArray:
+    def slopes(self) -> FloatArray:
         """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
         slopes, total = np.zeros(len(self.least)), 0.0
         for weight, member in zip(self.weights, self.members, strict=True):
