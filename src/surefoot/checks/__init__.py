@@ -16,7 +16,7 @@ from typing import Any
 
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.checks.cost_checks import COST_CHECKS
-from surefoot.checks.demands import ConformanceError
+from surefoot.checks.demands import ConformanceError, guarded
 from surefoot.checks.nominal_checks import NOMINAL_CHECKS
 from surefoot.checks.policy_checks import POLICY_CHECKS
 from surefoot.checks.set_checks import SET_CHECKS
@@ -55,7 +55,7 @@ def checks_for(part: Any) -> Iterator[Check]:
     for kind, checks in kinds:
         if isinstance(part, kind):
             for run in checks:
-                yield run.__name__.removeprefix("_"), partial(run, part)
+                yield run.__name__.removeprefix("_"), partial(guarded, run, part)
             return
     raise ConformanceError(
         f"checks are for costs, policies, nominals, ambiguity sets and solvers, got {part!r}."

@@ -8,11 +8,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from surefoot.costs.quantiles import LEVEL_TOL, weighted_quantile
+from surefoot.costs.quantiles import LEVEL_TOL, outcome_spread, weighted_quantile
 from surefoot.exceptions import InvalidInputError
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray, IntArray
-from surefoot.validation import check_number
+from surefoot.validation import check_number, numeric_array
 
 
 class Cost(ABC):
@@ -132,15 +132,6 @@ def check_same_rows(decisions: FloatArray, outcomes: FloatArray) -> None:
         )
 
 
-def outcome_spread(outcomes: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each outcome, its size or one where that is zero."""
-    mean = weights @ outcomes
-    spread = np.sqrt(weights @ (outcomes - mean) ** 2)
-    fallback = np.where(mean != 0.0, np.abs(mean), 1.0)
-    # A spread that is only rounding would make a unit of nothing.
-    return np.where(spread > 1e-12 * np.abs(mean), spread, fallback)
-
-
 class AuxiliaryCost(Cost):
     """A cost with variables of its own that are chosen together with the policy: c(z, a, y).
 
@@ -216,16 +207,14 @@ class Pieces:
 
     def __post_init__(self) -> None:
         """Check that the lines are the pieces of a cost that has a minimum."""
-        if len(self.slopes) != len(self.intercepts) or len(self.slopes) < 2:
+        names = ("slopes", "intercepts")
+        sizes = [numeric_array(name, getattr(self, name)).shape for name in names]
+        if sizes[0] != sizes[1] or len(sizes[0]) != 1 or sizes[0][0] < 2:
+            got = " and ".join(str(*size) if len(size) == 1 else f"shape {size}" for size in sizes)
             raise InvalidInputError(
-                "slopes and intercepts must have the same length, at least 2, "
-                f"got {len(self.slopes)} and {len(self.intercepts)}."
+                f"slopes and intercepts must have the same length, at least 2, got {got}."
             )
         check_number("smoothing", self.smoothing, at_least=0)
-        if not np.isfinite([*self.slopes, *self.intercepts]).all():
-            raise InvalidInputError(
-                f"slopes and intercepts must be finite, got {self.slopes} and {self.intercepts}."
-            )
         ordered = all(a < b for a, b in itertools.pairwise(self.slopes))
         crossing = ordered and self.slopes[0] < 0.0 < self.slopes[-1]
         if not crossing or (np.diff(self.kinks) <= 0.0).any():
@@ -368,7 +357,7 @@ class ConvexPiecewiseCost(Cost):
         """Return the best constant decision of each product and the spread of its outcome."""
         centre = [
             piece.best_constant(outcomes[:, j], weights)
-            for j, piece in enumerate(self.pieces(outcomes.shape[1]))
+            for j, piece in enumerate(product_lines(self, outcomes.shape[1]))
         ]
         return np.array(centre), outcome_spread(outcomes, weights)
 
@@ -382,7 +371,7 @@ class ConvexPiecewiseCost(Cost):
 
     def floor(self, n_products: int = 1) -> float:
         """Return the least cost of each product, summed."""
-        return sum(piece.least for piece in self.pieces(n_products))
+        return sum(piece.least for piece in product_lines(self, n_products))
 
     def evaluate(
         self, decisions: FloatArray, outcomes: FloatArray, xp: ArrayNamespace = np
@@ -392,6 +381,20 @@ class ConvexPiecewiseCost(Cost):
         residuals = decisions - outcomes
         columns = [
             piece.evaluate(residuals[..., j], xp)
-            for j, piece in enumerate(self.pieces(residuals.shape[-1]))
+            for j, piece in enumerate(product_lines(self, residuals.shape[-1]))
         ]
         return sum(columns[1:], start=columns[0])
+
+
+def product_lines(cost: ConvexPiecewiseCost, n_products: int) -> tuple[Pieces, ...]:
+    """Return the lines of each product, or refuse a cost that has others than were asked for.
+
+    Of a cost that answers for one product alone, all others would cost nothing.
+    """
+    lines = cost.pieces(n_products)
+    each = isinstance(lines, tuple | list) and all(isinstance(one, Pieces) for one in lines)
+    if not each or len(lines) != n_products:
+        got = f"{len(lines)} for {n_products}" if each else repr(lines)
+        name = f"{type(cost).__name__}.pieces(n_products)"
+        raise InvalidInputError(f"{name} must return one Pieces for each product, got {got}.")
+    return tuple(lines)

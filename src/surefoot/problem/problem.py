@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from surefoot.ambiguity import AmbiguitySet
-from surefoot.costs import Cost
+from surefoot.costs import ConvexPiecewiseCost, Cost
+from surefoot.costs.base import product_lines
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Nominal
 from surefoot.policies import Policy
@@ -53,6 +54,8 @@ class Problem:
         reason = self.cost.why_not(self.nominal.n_products)
         if reason is not None:
             raise InvalidInputError(reason)
+        if isinstance(self.cost, ConvexPiecewiseCost):
+            product_lines(self.cost, self.nominal.n_products)
         offsets = getattr(self.nominal, "offsets", None)
         if offsets is not None and getattr(self.policy, "offset", None) is None:
             raise InvalidInputError(
