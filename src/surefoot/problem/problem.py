@@ -1,6 +1,7 @@
 """The question, without an algorithm."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.costs import ConvexPiecewiseCost, Cost
@@ -75,3 +76,8 @@ class Problem:
     def around(self, nominal: Nominal) -> "Problem":
         """Return the problem around another nominal."""
         return replace(self, nominal=nominal)
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is no problem, before anybody asks for its parts."""
+    check_instance("problem", problem, Problem, "a Problem(cost, policy, nominal, ball)")
