@@ -322,6 +322,9 @@ class Misread(AmbiguitySet):
     radius: float
     fault: str = ""
 
+    def __post_init__(self):
+        self.check_radius()
+
     def form(self, rows, movable):
         own = {field.name: getattr(rows, field.name) for field in fields(AffineRows)}
         return MisreadForm(**own, error=self.radius / rows.outcome_unit, fault=self.fault)
@@ -402,11 +405,9 @@ class Constant(Solver):
     def solve(self, problem, seed=0):
         forms = affine_forms(problem)
         orders = [form.constant_order() for form in forms]
-        order = orders[0][0]
-        if self.fault == "restless":
-            order += float(np.random.default_rng().normal())
-        policies = ((np.zeros(3), order),)
-        good = certify(forms, policies, [orders[0][1]])
+        noise = float(np.random.default_rng().normal()) if self.fault == "restless" else 0.0
+        policies = tuple((np.zeros(3), order + noise) for order, _ in orders)
+        good = certify(forms, policies, [slopes for _, slopes in orders])
         made = {
             "proud": make_certificate(good.upper, good.upper, 0.0, "exact"),
             "low": make_certificate(0.5 * good.upper, 0.5 * good.lower, 0.0, "exact"),
@@ -414,7 +415,7 @@ class Constant(Solver):
         }
         certificate = made.get(self.fault, good)
         return Solution(
-            parameters=user_parameters(forms, policies), multiplier=np.zeros(1),
+            parameters=user_parameters(forms, policies), multiplier=np.zeros(len(forms)),
             certificate=certificate, n_steps=0,
             converged=True if self.fault == "sure" else certificate.gap <= self.gap_tol,
             status="" if self.fault == "silent" else "Constant did not look.",

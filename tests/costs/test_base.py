@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from surefoot.costs import AuxiliaryCost, ConvexPiecewiseCost, Cost, Newsvendor, Pieces
-from surefoot.costs.base import outcome_spread
+from surefoot.costs.quantiles import outcome_spread
 from surefoot.exceptions import InvalidInputError
 
 repeatable = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -132,12 +132,16 @@ def test_other_solvers_refit_with_themselves(data, ball, solver):
     assert curve.refitted.converged.all()
 
 
-def test_limited_decisions_are_bounds(data):
+def test_limited_decisions_are_exact_where_they_are_fixed(data):
     policy = Linear(decisions=Box(lower=0.0, upper=float(np.median(data.y))))
     model = RobustPolicy(Newsvendor(1.0, 0.2), policy, ball=WassersteinBall(0.1)).fit(data.X, data.y)
     curve = price_of_robustness(model, data.X, data.y, [0.1])
-    assert curve.fixed.kind == curve.refitted.kind == "bound"
-    assert curve.fixed.worst_case[0] == pytest.approx(model.certificate_.upper)
+    assert curve.fixed.kind == "exact"
+    assert curve.fixed.worst_case[0] == pytest.approx(model.worst_case(data.X, data.y).value)
+    # A certificate bounds decisions before they are cut.
+    assert curve.refitted.kind == "bound"
+    assert curve.fixed.worst_case[0] <= model.certificate_.upper * (1 + 1e-9)
+    assert curve.refitted.worst_case[0] == pytest.approx(model.certificate_.upper)
 
 
 def test_refits_that_run_out_of_steps_say_so(data):

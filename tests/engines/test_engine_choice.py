@@ -208,13 +208,17 @@ def test_the_adversary_of_a_nominal_without_rows_moves_draws_of_it():
     [
         (PLAIN, "exact"),
         (COMPILED["smoothed"], "exact"),
-        (COMPILED["limits one by one"], "bound"),
+        (COMPILED["limits one by one"], "exact"),
+        (
+            replace(COMPILED["limits one by one"], ball=WassersteinBall(0.1, support=Box(-1e3, 1e3))),
+            "bound",
+        ),
         (
             replace(COMPILED["smoothed"], ball=WassersteinBall(0.1, support=Box(-1e3, 1e3))),
             "bound",
         ),
     ],
-    ids=["plain", "smoothed", "limits", "smoothed in a box"],
+    ids=["plain", "smoothed", "limits", "limits in a box", "smoothed in a box"],
 )
 def test_worst_values_say_what_they_are(problem, kind):
     assert worst_values(problem, some_policy(problem), np.array([0.1]))[1] == kind

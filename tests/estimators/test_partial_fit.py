@@ -195,6 +195,33 @@ def test_a_stream_follows_a_change_of_level(data):
 # ---------------------------------------------------------------- the learner of OnlinePolicy
 
 
+@pytest.mark.parametrize("first", [2, 15, 16, 17, 500])
+def test_another_first_call_than_of_16_rows_begins_elsewhere_and_costs_the_same(first):
+    # As docs/howto/online.md says: the first call sets the scale and the start from all of its rows.
+    data = synthetic(n=5_000, s=10, noise_variance=0.2, seed=0, test=2_000)
+    ball = WassersteinBall(0.02)
+    policy = OnlinePolicy(COST, ball=ball).partial_fit(data.X, data.y)
+    online, learned = policy.decide(data.X_test), policy.state_dict()["arrays"]
+    model = RobustPolicy(COST, ball=ball).partial_fit(data.X[:first], data.y[:first])
+    start = model.stream().arrays()["numbers"]["start"][0]
+    begun = np.quantile(data.y[:first], 1 / 1.2, method="inverted_cdf")
+    assert start == pytest.approx(begun)
+    np.testing.assert_allclose(
+        model.stream().arrays()["columns"]["mean"], data.X[:first].mean(axis=0), rtol=1e-9
+    )
+    decided = model.partial_fit(data.X[first:], data.y[first:]).predict(data.X_test)
+    found = model.stream().arrays()
+    if first == 16:
+        same_arrays(found, {name: learned[name] for name in found})
+    assert (np.abs(decided - online).max() > 0.01 * online.std()) == (first != 16)
+    assert np.abs(decided - online).max() < 0.2 * online.std()
+
+    def paid(decisions):
+        return COST.evaluate(decisions[:, None], data.y_test[:, None]).mean()
+
+    assert paid(decided) == pytest.approx(paid(online), rel=0.01)
+
+
 def test_from_nothing_it_is_an_online_policy_of_the_same_ball(data, geometry, order, intercept):
     model = learner(geometry, order, intercept).partial_fit(data.X[:16], data.y[:16])
     model.partial_fit(data.X[16:], data.y[16:]).partial_fit(data.X_test[:50], data.y_test[:50])

@@ -10,7 +10,12 @@ from surefoot import DASGD, Exact, PrimalDual, Problem, RobustPolicy, Wasserstei
 from surefoot.certificates import Certificate
 from surefoot.costs import Newsvendor, Quadratic
 from surefoot.datasets import synthetic
-from surefoot.exceptions import ConvergenceWarning, ModelFileError, UnsupportedProblemError
+from surefoot.exceptions import (
+    ConvergenceWarning,
+    InvalidInputError,
+    ModelFileError,
+    UnsupportedProblemError,
+)
 from surefoot.io import register
 from surefoot.nominals import Empirical
 from surefoot.online import OnlinePolicy
@@ -141,7 +146,7 @@ def test_solving_together_is_solving_one_by_one(solver):
         assert solution.certificate == alone.certificate
         assert solution.n_steps == alone.n_steps
         assert solution.status == alone.status
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(InvalidInputError, match=r"seeds must be one number or one per problem \(2\)"):
         solver.solve_together(problems, [1])
 
 

@@ -134,6 +134,13 @@ def test_where_the_method_sticks_cutting_planes_go_on():
         assert seconds == sorted(seconds)
 
 
+def test_cutting_planes_prove_what_they_have_found():
+    # Their plan alone proved 98.9 % of this policy's worst case after 500 rounds.
+    found = PrimalDual().solve(lopsided(167))
+    assert found.converged
+    assert found.n_steps < 300_200
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6))
 def test_company_changes_no_solver_and_no_convergence(seed):

@@ -1,7 +1,7 @@
 """Checks that a cost, policy, nominal, ambiguity set or solver of one's own must pass.
 
 ``check(part)`` runs all that apply and raises ``ConformanceError`` with a sentence at the first that
-fails; ``checks_for(part)`` yields them by name, for a test of each::
+fails; ``checks_for(part)`` returns them by name, for a test of each::
 
     @pytest.mark.parametrize("name, run", checks_for(MyCost(0.3)))
     def test_my_cost(name, run):
@@ -10,13 +10,13 @@ fails; ``checks_for(part)`` yields them by name, for a test of each::
 Surefoot's own parts pass them, too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from surefoot.ambiguity import AmbiguitySet
 from surefoot.checks.cost_checks import COST_CHECKS
-from surefoot.checks.demands import ConformanceError
+from surefoot.checks.demands import ConformanceError, guarded
 from surefoot.checks.nominal_checks import NOMINAL_CHECKS
 from surefoot.checks.policy_checks import POLICY_CHECKS
 from surefoot.checks.set_checks import SET_CHECKS
@@ -46,17 +46,15 @@ def check(part: Any) -> None:
         run()
 
 
-def checks_for(part: Any) -> Iterator[Check]:
-    """Yield the checks that apply to a part: a name, and a function that raises if it fails."""
+def checks_for(part: Any) -> list[Check]:
+    """Return the checks that apply to a part: a name, and a function that raises if it fails."""
     kinds: tuple[tuple[type, tuple[Callable[[Any], None], ...]], ...] = (
         (Cost, COST_CHECKS), (Policy, POLICY_CHECKS), (Nominal, NOMINAL_CHECKS),
         (AmbiguitySet, SET_CHECKS), (Solver, SOLVER_CHECKS),
     )  # fmt: skip
     for kind, checks in kinds:
         if isinstance(part, kind):
-            for run in checks:
-                yield run.__name__.removeprefix("_"), partial(run, part)
-            return
+            return [(run.__name__.removeprefix("_"), partial(guarded, run, part)) for run in checks]
     raise ConformanceError(
         f"checks are for costs, policies, nominals, ambiguity sets and solvers, got {part!r}."
     )

@@ -1,18 +1,16 @@
 """What a decision costs once the outcome is known."""
 
-import itertools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
-from surefoot.costs.quantiles import LEVEL_TOL, weighted_quantile
-from surefoot.exceptions import InvalidInputError
+from surefoot.costs.pieces import Pieces
+from surefoot.costs.quantiles import outcome_spread
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray, IntArray
-from surefoot.validation import check_number
 
 
 class Cost(ABC):
@@ -114,8 +112,16 @@ class Cost(ABC):
         return None
 
 
+def check_arrays(decisions: Any, outcomes: Any) -> None:
+    """Refuse what is no array, of NumPy or of JAX."""
+    for name, given in (("decisions", decisions), ("outcomes", outcomes)):
+        if not hasattr(given, "shape"):
+            raise InvalidTypeError(f"{name} must be an array (rows, {name}), got {given!r}.")
+
+
 def check_one_shape(decisions: FloatArray, outcomes: FloatArray) -> None:
     """Refuse shapes that differ: a matrix minus a vector would broadcast to every pair of rows."""
+    check_arrays(decisions, outcomes)
     if decisions.shape != outcomes.shape:
         raise InvalidInputError(
             "decisions and outcomes must have one shape, (rows, products), "
@@ -125,20 +131,12 @@ def check_one_shape(decisions: FloatArray, outcomes: FloatArray) -> None:
 
 def check_same_rows(decisions: FloatArray, outcomes: FloatArray) -> None:
     """Refuse rows that differ in number, of a cost with decisions of another kind than outcomes."""
+    check_arrays(decisions, outcomes)
     if decisions.ndim == 0 or decisions.shape[:-1] != outcomes.shape[:-1]:
         raise InvalidInputError(
             "decisions and outcomes must have the same rows, (rows, decisions) and (rows, outcomes), "
             f"got {decisions.shape} and {outcomes.shape}."
         )
-
-
-def outcome_spread(outcomes: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each outcome, its size or one where that is zero."""
-    mean = weights @ outcomes
-    spread = np.sqrt(weights @ (outcomes - mean) ** 2)
-    fallback = np.where(mean != 0.0, np.abs(mean), 1.0)
-    # A spread that is only rounding would make a unit of nothing.
-    return np.where(spread > 1e-12 * np.abs(mean), spread, fallback)
 
 
 class AuxiliaryCost(Cost):
@@ -173,6 +171,7 @@ class AuxiliaryCost(Cost):
         self, decisions: FloatArray, outcomes: FloatArray, xp: ArrayNamespace = np
     ) -> FloatArray:
         """Return the cost of each row with the variables that suit these rows best."""
+        check_arrays(decisions, outcomes)
         rows = math.prod(decisions.shape[:-1])
         best = self.best_auxiliary(
             np.asarray(decisions).reshape(rows, -1),
@@ -185,173 +184,6 @@ class AuxiliaryCost(Cost):
         """Return the smallest weighted mean cost over the variables."""
         best = self.best_auxiliary(decisions, outcomes, weights)
         return float(weights @ self.evaluate_at(decisions, best, outcomes))
-
-
-@dataclass(frozen=True)
-class Pieces:
-    r"""The lines of a convex piecewise linear cost of r = z - y, for one product.
-
-    .. math:: \psi(r) = \max_k (w_k r + v_k)
-
-    A newsvendor has two, -b r and h r: ``Pieces.kinked(up=h, down=b)``.
-
-    Attributes
-    ----------
-    slopes
-        w_k, increasing, in units of cost per unit of r; the first is negative, the last positive.
-    intercepts
-        v_k. Every line must be the largest somewhere.
-    smoothing
-        Half-width of the parabola that rounds the kink; only for two lines that meet at zero.
-
-    Examples
-    --------
-    >>> Pieces((-3.0, -1.0, 0.5), (-4.0, 0.0, 0.0)).evaluate(np.array([-4.0, -1.0, 2.0]))
-    array([8., 1., 1.])
-    """
-
-    slopes: tuple[float, ...]
-    intercepts: tuple[float, ...]
-    smoothing: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that the lines are the pieces of a cost that has a minimum."""
-        if len(self.slopes) != len(self.intercepts) or len(self.slopes) < 2:
-            raise InvalidInputError(
-                "slopes and intercepts must have the same length, at least 2, "
-                f"got {len(self.slopes)} and {len(self.intercepts)}."
-            )
-        check_number("smoothing", self.smoothing, at_least=0)
-        if not np.isfinite([*self.slopes, *self.intercepts]).all():
-            raise InvalidInputError(
-                f"slopes and intercepts must be finite, got {self.slopes} and {self.intercepts}."
-            )
-        ordered = all(a < b for a, b in itertools.pairwise(self.slopes))
-        crossing = ordered and self.slopes[0] < 0.0 < self.slopes[-1]
-        if not crossing or (np.diff(self.kinks) <= 0.0).any():
-            raise InvalidInputError(
-                "slopes must increase from below to above zero with every line the largest somewhere, "
-                f"got slopes {self.slopes} and intercepts {self.intercepts}."
-            )
-        if self.smoothing > 0.0 and not self.two:
-            raise InvalidInputError(
-                f"smoothing must be 0 unless two lines meet at zero, got {self.smoothing}."
-            )
-
-    @classmethod
-    def kinked(cls, up: float, down: float, smoothing: float = 0.0) -> "Pieces":
-        """Return max(up r, -down r), rounded within ``smoothing``."""
-        return _checked_once((-down, up), (0.0, 0.0), smoothing)
-
-    @property
-    def up(self) -> float:
-        """The steepest slope upwards, of the last line."""
-        return self.slopes[-1]
-
-    @property
-    def down(self) -> float:
-        """The steepest slope downwards, of the first line, as a positive number."""
-        return -self.slopes[0]
-
-    @property
-    def two(self) -> bool:
-        """Whether there are just two lines, which meet at zero."""
-        return len(self.slopes) == 2 and not any(self.intercepts)
-
-    def levels_at(self, slopes: FloatArray) -> FloatArray:
-        r"""Return v of the line w r + v that touches the cost from below, for each slope w.
-
-        Of the parabola that rounds a kink it is :math:`\delta (h - w)(b + w) / (b + h)`.
-
-        >>> Pieces.kinked(up=1.0, down=3.0, smoothing=2.0).levels_at(np.array([-3.0, -1.0, 1.0]))
-        array([0., 2., 0.])
-        """
-        if self.smoothing == 0.0:
-            return np.interp(slopes, self.slopes, self.intercepts)
-        return self.smoothing * (self.up - slopes) * (self.down + slopes) / (self.up + self.down)
-
-    @cached_property
-    def kinks(self) -> FloatArray:
-        """Where neighbouring lines meet, shape (lines - 1,)."""
-        return np.asarray(-np.diff(self.intercepts) / np.diff(self.slopes))
-
-    @cached_property
-    def least(self) -> float:
-        """The smallest cost there is."""
-        if self.smoothing > 0.0:
-            return self.smoothing * self.up * self.down / (self.up + self.down)
-        return float(self.evaluate(self.kinks).min())
-
-    @property
-    def steepest(self) -> float:
-        """The Lipschitz constant G, the largest absolute slope."""
-        return max(self.up, self.down)
-
-    @property
-    def geometric(self) -> float:
-        """The slope constant of order 2 at zero mean slope, sqrt(up down)."""
-        return math.sqrt(self.up * self.down)
-
-    @property
-    def quantile(self) -> float:
-        """The fraction of outcomes that the best constant decision covers, of two lines."""
-        return self.down / (self.up + self.down)
-
-    def scaled(self, cost: float, length: float) -> "Pieces":
-        """Return the pieces with costs in units of ``cost * length`` and r in units of ``length``."""
-        slopes = tuple(w / cost for w in self.slopes)
-        levels = tuple(v / (cost * length) for v in self.intercepts)
-        return _checked_once(slopes, levels, self.smoothing / length)
-
-    def best_constant(self, outcomes: FloatArray, weights: FloatArray) -> float:
-        """Return the smallest decision of least mean cost; for two lines it is a quantile."""
-        if self.two:
-            return weighted_quantile(outcomes, weights, self.quantile)
-        places = (outcomes[:, None] + self.kinks).ravel()
-        jumps = (weights[:, None] / weights.sum() * np.diff(self.slopes)).ravel()
-        order = np.argsort(places, kind="stable")
-        slopes = self.slopes[0] + np.cumsum(jumps[order])
-        return float(places[order[int(np.argmax(slopes >= -LEVEL_TOL * self.steepest))]])
-
-    def slope_at(self, residuals: FloatArray) -> FloatArray:
-        """Return the slope of the line at each residual, at a kink the upper one."""
-        return np.asarray(self.slopes)[np.searchsorted(self.kinks, residuals, side="right")]
-
-    def derivative_at(self, residuals: FloatArray) -> FloatArray:
-        """Return the derivative of psi, of a rounded kink, too; at a sharp one the upper slope."""
-        if self.smoothing == 0.0:
-            return self.slope_at(residuals)
-        curvature = (self.up + self.down) / (2.0 * self.smoothing)
-        return np.clip(0.5 * (self.up - self.down) + curvature * residuals, -self.down, self.up)
-
-    def evaluate(self, residuals: FloatArray, xp: ArrayNamespace = np) -> FloatArray:
-        """Return psi(r), elementwise."""
-        if not self.two:
-            lines = [w * residuals + v for w, v in zip(self.slopes, self.intercepts, strict=True)]
-            # From the last line down, so that of two equal ones the steeper has the derivative.
-            most = lines[-1]
-            for line in lines[-2::-1]:
-                most = xp.where(most >= line, most, line)
-            return most
-        # Written with >= so that the derivative at the kink is the upper slope in every engine.
-        kinked: FloatArray = xp.where(residuals >= 0.0, self.up * residuals, -self.down * residuals)
-        if self.smoothing == 0.0:
-            return kinked
-        # Equation 22 of the paper, in r = z - y: a parabola that meets both lines with their slopes.
-        curvature = (self.up + self.down) / (2.0 * self.smoothing)
-        rounded = (
-            0.5 * curvature * residuals**2
-            + 0.5 * (self.up - self.down) * residuals
-            + 0.25 * (self.up + self.down) * self.smoothing
-        )
-        smoothed: FloatArray = xp.where(xp.abs(residuals) < self.smoothing, rounded, kinked)
-        return smoothed
-
-
-@lru_cache(maxsize=1_000, typed=True)
-def _checked_once(slopes: tuple[float, ...], intercepts: tuple[float, ...], smoothing: float) -> Pieces:
-    """Return pieces, which are asked for at every turn, in the same few units."""
-    return Pieces(slopes, intercepts, smoothing)
 
 
 class ConvexPiecewiseCost(Cost):
@@ -368,7 +200,7 @@ class ConvexPiecewiseCost(Cost):
         """Return the best constant decision of each product and the spread of its outcome."""
         centre = [
             piece.best_constant(outcomes[:, j], weights)
-            for j, piece in enumerate(self.pieces(outcomes.shape[1]))
+            for j, piece in enumerate(product_lines(self, outcomes.shape[1]))
         ]
         return np.array(centre), outcome_spread(outcomes, weights)
 
@@ -382,7 +214,7 @@ class ConvexPiecewiseCost(Cost):
 
     def floor(self, n_products: int = 1) -> float:
         """Return the least cost of each product, summed."""
-        return sum(piece.least for piece in self.pieces(n_products))
+        return sum(piece.least for piece in product_lines(self, n_products))
 
     def evaluate(
         self, decisions: FloatArray, outcomes: FloatArray, xp: ArrayNamespace = np
@@ -392,6 +224,20 @@ class ConvexPiecewiseCost(Cost):
         residuals = decisions - outcomes
         columns = [
             piece.evaluate(residuals[..., j], xp)
-            for j, piece in enumerate(self.pieces(residuals.shape[-1]))
+            for j, piece in enumerate(product_lines(self, residuals.shape[-1]))
         ]
         return sum(columns[1:], start=columns[0])
+
+
+def product_lines(cost: ConvexPiecewiseCost, n_products: int) -> tuple[Pieces, ...]:
+    """Return the lines of each product, or refuse a cost that has others than were asked for.
+
+    Of a cost that answers for one product alone, all others would cost nothing.
+    """
+    lines = cost.pieces(n_products)
+    each = isinstance(lines, tuple | list) and all(isinstance(one, Pieces) for one in lines)
+    if not each or len(lines) != n_products:
+        got = f"{len(lines)} for {n_products}" if each else repr(lines)
+        name = f"{type(cost).__name__}.pieces(n_products)"
+        raise InvalidInputError(f"{name} must return one Pieces for each product, got {got}.")
+    return tuple(lines)

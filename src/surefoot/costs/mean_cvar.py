@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.costs.base import AuxiliaryCost, check_one_shape, outcome_spread
-from surefoot.costs.quantiles import weighted_quantile
+from surefoot.costs.base import AuxiliaryCost, check_one_shape
+from surefoot.costs.quantiles import outcome_spread, weighted_quantile
 from surefoot.io import register
 from surefoot.sets import DecisionSet
 from surefoot.typing import ArrayNamespace, FloatArray, IntArray

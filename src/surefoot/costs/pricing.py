@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surefoot.costs.base import Cost, check_same_rows, outcome_spread
+from surefoot.costs.base import Cost, check_same_rows
+from surefoot.costs.quantiles import outcome_spread
 from surefoot.exceptions import InvalidInputError
 from surefoot.io import register
 from surefoot.typing import ArrayLike, ArrayNamespace, FloatArray

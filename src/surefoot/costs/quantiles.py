@@ -1,4 +1,4 @@
-"""Quantiles of numbers with weights."""
+"""Quantiles and spreads of numbers with weights."""
 
 import numpy as np
 
@@ -30,3 +30,12 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, level: float) ->
     place = np.argmax(covered >= (level - LEVEL_TOL) * covered[:, -1:], axis=1)
     rows = np.arange(len(values))
     return np.asarray(values[rows, order[rows, place]])
+
+
+def outcome_spread(outcomes: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each outcome, its size or one where that is zero."""
+    mean = weights @ outcomes
+    spread = np.sqrt(weights @ (outcomes - mean) ** 2)
+    fallback = np.where(mean != 0.0, np.abs(mean), 1.0)
+    # A spread that is only rounding would make a unit of nothing.
+    return np.where(spread > 1e-12 * np.abs(mean), spread, fallback)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from surefoot.costs.base import ConvexPiecewiseCost, Pieces
+from surefoot.costs.base import ConvexPiecewiseCost
+from surefoot.costs.pieces import Pieces
 from surefoot.exceptions import InvalidInputError
 from surefoot.io import register
 from surefoot.validation import check_number, numeric_array

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surefoot.ambiguity import Adversary
-from surefoot.engines.affine_adversary import affine_adversary
+from surefoot.ambiguity import Adversary, WassersteinForm
+from surefoot.engines.affine_adversary import affine_adversary, product_values
 from surefoot.engines.affine_lane import Lane, Seen
 from surefoot.engines.affine_parts import GROWTH, FreshPart, part_of
 from surefoot.engines.engine import Answer, Bounds, Engine, Options, Parameters
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
-from surefoot.problem import Problem, affine_forms, form_policies
+from surefoot.problem import Problem, affine_forms
 from surefoot.typing import FloatArray
 
 # Most steps where the user sets none.
@@ -150,22 +150,22 @@ class Affine(Engine):
     def worst_values(
         problem: Problem, parameters: Parameters, radii: FloatArray
     ) -> tuple[FloatArray, str]:
-        """Return the worst case of a policy at each radius; cut decisions are bounded by uncut ones."""
+        """Return the worst case of a policy at each radius; see ``product_values`` on limits."""
         assert isinstance(parameters, LinearParameters)  # of a linear policy
-        forms = affine_forms(problem, merge=False)
-        policies = form_policies(forms, parameters)
-        values = [
-            sum(
-                (form.at_radius(float(radius)).worst_value(*policy)[0] + form.unavoidable)
-                * form.value_unit
-                for form, policy in zip(forms, policies, strict=True)
+        forms, values = affine_forms(problem, merge=False), []
+        for radius in radii:
+            there = tuple(form.at_radius(float(radius)) for form in forms)
+            worst = product_values(problem, there, parameters)
+            values.append(
+                sum(
+                    (value + form.unavoidable) * form.value_unit
+                    for (value, _), form in zip(worst, there, strict=True)
+                )
             )
-            for radius in radii
-        ]
-        loose = any(
-            form.limited or (form.pieces.smoothing > 0.0 and getattr(form, "boxed", False))
-            for form in forms
-        )
+        rough = any(form.limited or form.pieces.smoothing > 0.0 for form in forms)
+        # Another set than a ball is bounded where decisions have limits.
+        known = all(isinstance(form, WassersteinForm) or not form.limited for form in forms)
+        loose = not known or (rough and any(getattr(form, "supported", False) for form in forms))
         return np.array(values), "bound" if loose else "exact"
 
     @staticmethod

@@ -4,6 +4,7 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary, AffineForm, JointForm, WassersteinForm
 from surefoot.costs import ConvexPiecewiseCost
+from surefoot.engines.limited_adversary import cut_adversary, cut_form, cut_value
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
 from surefoot.problem import Problem, affine_forms, form_policies
@@ -19,13 +20,27 @@ def multiplier_unit(form: AffineForm | JointForm) -> float:
 def affine_worst_case(problem: Problem, parameters: LinearParameters) -> tuple[float, FloatArray]:
     """Return value and multipliers of ``affine_adversary``, without the distribution."""
     forms = affine_forms(problem, merge=False)
-    policies = form_policies(forms, parameters)
-    worst = [form.worst_value(*policy) for form, policy in zip(forms, policies, strict=True)]
+    worst = product_values(problem, forms, parameters)
     value = sum(
         (value + f.unavoidable) * f.value_unit for (value, _), f in zip(worst, forms, strict=True)
     )
     multipliers = [gamma * multiplier_unit(f) for (_, gamma), f in zip(worst, forms, strict=True)]
     return value, np.array(multipliers)
+
+
+def product_values(
+    problem: Problem, forms: tuple[AffineForm, ...], parameters: LinearParameters
+) -> list[tuple[float, float]]:
+    """Return worst case and multiplier of each product, in the units of its form.
+
+    Decisions that are cut to limits are bounded by those before they are cut only in a support that
+    stops the adversary; elsewhere their worst case is exact.
+    """
+    values, limits = [], problem.policy.decisions
+    for j, (form, policy) in enumerate(zip(forms, form_policies(forms, parameters), strict=True)):
+        cut = cut_form(form, policy, limits, j, len(forms))
+        values.append(form.worst_value(*policy) if cut is None else cut_value(cut))
+    return values
 
 
 def affine_adversary(problem: Problem, parameters: LinearParameters) -> Adversary:
@@ -34,7 +49,10 @@ def affine_adversary(problem: Problem, parameters: LinearParameters) -> Adversar
     assert isinstance(nominal, Empirical)  # a problem around rows
     forms = affine_forms(problem, merge=False)
     policies = form_policies(forms, parameters)
-    parts = [form.adversary(*policy) for form, policy in zip(forms, policies, strict=True)]
+    limits, parts = problem.policy.decisions, []
+    for j, (form, policy) in enumerate(zip(forms, policies, strict=True)):
+        cut = cut_form(form, policy, limits, j, len(forms))
+        parts.append(form.adversary(*policy) if cut is None else cut_adversary(cut))
     features = problem.policy.transform(nominal.contexts)
     # Moves are added to the user's own numbers, so that what stays still stays to the last bit.
     contexts = [

@@ -296,10 +296,10 @@ class CuttingPlaneRun(PlaneRun):
         atoms = joined(self.empty, *parts)
         return picked(atoms, np.flatnonzero(np.isfinite(atoms.distances) & (atoms.distances > 0.0)))
 
-    def _plan(self, masses: FloatArray) -> Plan | JointPlan:
+    def _plan(self, masses: FloatArray) -> Plan | JointPlan | FloatArray:
         rows, lines, contexts, outcomes, *_ = self.atoms
-        if self.alone:
-            return Plan(rows, lines, masses, contexts, outcomes[:, 0])
+        if isinstance(self.form, WassersteinForm):
+            return stronger(self.form, Plan(rows, lines, masses, contexts, outcomes[:, 0]))
         return JointPlan(rows, self.joint.lines.picks[lines], masses, contexts, outcomes)
 
     def _program(self) -> tuple[tuple[FloatArray, FloatArray], float, FloatArray] | None:
@@ -328,6 +328,24 @@ class CuttingPlaneRun(PlaneRun):
         policy, value, masses = answer
         masses = np.where(gone, masses * atoms.distances, masses)
         return (policy[: s * d].reshape(s, d), policy[s * d :]), unit * value, masses
+
+
+def stronger(form: WassersteinForm, plan: Plan) -> Plan | FloatArray:
+    """Return a plan, or the mean slopes of its rows where they prove more.
+
+    At the border of a trust region a plan leaves something over, and mass that cancels it earns
+    nothing: of costs of 200 : 1, three per cent of the mass may take seven of the bound. Where
+    slopes alone can prove the optimum, the certificate finds the moves that go with them by itself.
+    """
+    if not form.tight:
+        return plan
+    held = plan.rows >= 0
+    rows, masses = plan.rows[held], plan.masses[held]
+    sums, mass = np.zeros_like(form.weights), np.zeros_like(form.weights)
+    np.add.at(sums, rows, masses * np.array(form.pieces.slopes)[plan.lines[held]])
+    np.add.at(mass, rows, masses)
+    slopes = sums / np.where(mass > 0.0, mass, 1.0)
+    return slopes if form.lower_bound(slopes) > form.lower_bound(plan) else plan
 
 
 def _cost_size(form: WassersteinForm) -> float:

@@ -6,10 +6,11 @@ import numpy as np
 
 from surefoot.ambiguity import Adversary
 from surefoot.certificates import Certificate, bounded, certify
+from surefoot.engines.affine_adversary import affine_worst_case
 from surefoot.engines.affine_proof import best_proof, small_joint_program
 from surefoot.nominals import Empirical
 from surefoot.policies import LinearParameters
-from surefoot.problem import Problem, joint_form
+from surefoot.problem import Problem, joint_form, with_adversaries
 from surefoot.typing import FloatArray
 
 # Most rounds of cutting planes behind a lower bound.
@@ -17,7 +18,11 @@ PROOF_ROUNDS = 50
 
 
 def joint_adversary(problem: Problem, parameters: LinearParameters) -> Adversary:
-    """Return the worst distribution for all products together."""
+    """Return the worst distribution for all products together.
+
+    The value of decisions that are cut to limits is a bound: that of decisions before they are cut, or
+    of an adversary for each product, who together can do no less than one.
+    """
     nominal, policy = problem.nominal, problem.policy
     assert isinstance(nominal, Empirical)  # a problem around rows
     form = joint_form(problem, merge=False)
@@ -31,9 +36,11 @@ def joint_adversary(problem: Problem, parameters: LinearParameters) -> Adversary
     decisions = replace(policy, features=None).decide(
         parameters, contexts, fixed[worst.rows] if fixed.shape[1] else None
     )
-    length = form.column_unit**form.order
+    length, value = form.column_unit**form.order, (worst.value + form.unavoidable) * form.value_unit
+    if form.limited:
+        value = min(value, affine_worst_case(with_adversaries(problem), parameters)[0])
     return worst._replace(
-        value=(worst.value + form.unavoidable) * form.value_unit,
+        value=value,
         expected_cost=problem.cost.mean(decisions, outcomes, worst.weights),
         multiplier=worst.multiplier * form.value_unit / length,
         transport_cost=worst.transport_cost * length,
@@ -51,7 +58,13 @@ def joint_worst_values(
     policy = form.from_user_units(parameters.theta, parameters.intercept)
     values = [form.at_radius(float(radius)).worst_value(*policy)[0] for radius in radii]
     total = (np.array(values) + form.unavoidable) * form.value_unit
-    return total, "bound" if form.limited else "exact"
+    if not form.limited:
+        return total, "exact"
+    each = [
+        affine_worst_case(with_adversaries(problem.at_radius(float(radius))), parameters)[0]
+        for radius in radii
+    ]
+    return np.minimum(total, each), "bound"
 
 
 def joint_certificate(

@@ -203,6 +203,11 @@ shift by 0.3 standard deviations, at most 0.598.
     ) -> Adversary:
         """Return the worst distribution in the ball around (X, y) for this policy, without refitting.
 
+        Its ``value`` is the worst case of the decisions as they are made. Where they are cut to a
+        ``Box`` it is exact, too, but for a support that stops the adversary and for one adversary of
+        several products: there it is an upper bound, that of decisions before they are cut.
+        ``certificate_.upper`` of a solver is that bound, and its message says "at most".
+
         Parameters
         ----------
         X, y

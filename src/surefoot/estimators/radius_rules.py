@@ -46,6 +46,7 @@ from surefoot.estimators.paper_radius import nearest_distance, paper_radius, tra
 from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
 from surefoot.nominals import Empirical
 from surefoot.problem import Problem, affine_forms, why_not_affine, with_adversaries
+from surefoot.problem.problem import check_problem
 from surefoot.random import rng_for
 from surefoot.typing import FloatArray
 from surefoot.validation import check_choice, check_integer, check_number
@@ -125,6 +126,7 @@ def ruled_radius(
     True
     """
     check_choice("rule", rule, _RULES)
+    check_problem(problem)
     confidence = check_number("confidence", confidence, above=0, below=1)
     if not isinstance(problem.nominal, Empirical):
         raise UnsupportedProblemError(

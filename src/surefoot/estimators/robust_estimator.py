@@ -294,8 +294,9 @@ class RobustEstimator(FittedPolicy):
 
         The same update as ``OnlinePolicy``: columns follow their running scale, and decisions come from
         an average of the newest policies. The first call of an unfitted estimator starts the scale (and
-        chooses the radius, if it is "auto") from its rows. ``certificate_`` then speaks of the newest
-        rows only.
+        chooses the radius, if it is "auto") from all of its rows, two at least, because a model is
+        fitted after it; ``OnlinePolicy`` waits for 16. So both learn the same to the last bit if that
+        call has 16 rows, and after a ``fit``. ``certificate_`` speaks of the newest rows only.
         """
         refuse_levels(self, "partial_fit")
         if isinstance(X, RowBatches):

@@ -24,6 +24,7 @@ import numpy as np
 
 from surefoot.exceptions import ModelFileError
 from surefoot.io.writing import whole
+from surefoot.validation import check_path
 from surefoot.version import __version__
 
 FORMAT = "surefoot-model"
@@ -61,7 +62,7 @@ LEVEL = 1
 
 def write_archive(path: str | Path, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write header and arrays; the file appears whole or not at all."""
-    path = Path(path)
+    path = check_path("path", path)
     try:
         with whole(path) as temporary, temporary.open("wb") as file:
             _write(file, header, arrays)
@@ -134,7 +135,7 @@ def _narrow(array: Any) -> Any:
 
 def read_archive(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read and check a file: kind, version, sizes and checksums."""
-    path = Path(path)
+    path = check_path("path", path)
     if path.is_dir():
         raise ModelFileError(f"The model must be a file, got the folder {str(path)!r}.")
     if not path.is_file():

@@ -26,7 +26,7 @@ from surefoot.io.table_dates import check_told
 from surefoot.io.table_sources import read_grid
 from surefoot.io.table_text import Grid
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import require_columns
+from surefoot.validation import check_flag, check_instance, check_path, listed_names, require_columns
 
 _TOTALS = (
     r"(?i)^(?:grand |sub)?(?:totals?|sums?|summe|gesamt(?:summe)?|zwischensumme|insgesamt|suma|somme|"
@@ -70,6 +70,11 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Check what can be checked without a file."""
+        for name in ("encoding", "separator", "dates", "sheet"):
+            if getattr(self, name) is not None:
+                check_instance(name, getattr(self, name), str, "text or None")
+        object.__setattr__(self, "gaps", listed_names("gaps", self.gaps))
+        check_flag("skip_totals", self.skip_totals)
         check_told(self.dates)
         if self.decimal not in (None, ".", ","):
             raise InvalidInputError(f"decimal must be '.' or ',', got {self.decimal!r}.")
@@ -197,7 +202,13 @@ def read_file(
     >>> contexts["price"].to_list(), outcomes
     ([2.5, 2.75], array([7., 5.]))
     """
+    check_path("source", source)
     told = Reading() if reading is None else reading
+    check_instance("reading", told, Reading, "a Reading(...) or None")
+    check_instance("known", known, tuple | list, "a sequence of FileColumn(...)")
+    for column in known:
+        check_instance("known", column, FileColumn, "a sequence of FileColumn(...)")
+    ignore = listed_names("ignore", ignore)
     grid = read_grid(source, encoding=told.encoding, separator=told.separator, sheet=told.sheet)
     wanted = [*(column.name for column in known), *ignore]
     _refuse_sideways(grid, wanted)

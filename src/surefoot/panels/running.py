@@ -12,7 +12,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from surefoot.exceptions import InvalidInputError
+from surefoot.exceptions import InvalidInputError, InvalidTypeError
 
 # A worker that was killed takes its task with it; the others' tasks are done again at most so often.
 ATTEMPTS = 3
@@ -73,6 +73,8 @@ def shown(progress: Any) -> Callable[[PanelProgress], None] | None:
     if callable(progress):
         called: Callable[[PanelProgress], None] = progress
         return called
+    if not isinstance(progress, bool):
+        raise InvalidTypeError(f"progress must be True, False or a function, got {progress!r}.")
     return _to_stderr if progress else None
 
 

@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -14,7 +14,13 @@ from surefoot.exceptions import InvalidInputError, InvalidTypeError
 from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import ArrayLike, FloatArray
-from surefoot.validation import check_flag, check_integer, check_number, numeric_array
+from surefoot.validation import (
+    check_flag,
+    check_instance,
+    check_integer,
+    check_number,
+    numeric_array,
+)
 
 # Median distances are taken over at most this many rows: all pairs of more say nothing new.
 MOST_ROWS = 500
@@ -112,6 +118,7 @@ class Select(FeatureMap):
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        check_instance("columns", self.columns, Iterable, "a sequence of positions such as (2, 0)")
         columns = tuple(check_integer("columns", column, at_least=0) for column in self.columns)
         object.__setattr__(self, "columns", columns)
 

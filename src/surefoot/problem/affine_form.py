@@ -15,13 +15,14 @@ from surefoot.nominals import Empirical
 from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear, LinearParameters
 from surefoot.problem.columns import check_support, spread_units
-from surefoot.problem.problem import Problem
+from surefoot.problem.problem import Problem, check_problem
 from surefoot.sets import Box
 from surefoot.typing import FloatArray
 
 
 def why_not_affine(problem: Problem) -> str | None:
     """Return why the problem has no affine form, or None if it has one (on rows of its nominal)."""
+    check_problem(problem)
     if not isinstance(problem.policy, Linear):
         return f"it needs a Linear policy, got {type(problem.policy).__name__}"
     if not isinstance(problem.cost, ConvexPiecewiseCost):
@@ -33,6 +34,7 @@ def why_not_affine(problem: Problem) -> str | None:
 
 def one_adversary(problem: Problem) -> bool:
     """Whether one adversary faces several products."""
+    check_problem(problem)
     ball = problem.ball
     joint = isinstance(ball, WassersteinBall) and ball.adversary == "joint"
     return joint and problem.nominal.n_products > 1
@@ -40,6 +42,7 @@ def one_adversary(problem: Problem) -> bool:
 
 def with_adversaries(problem: Problem) -> Problem:
     """Return the problem with an adversary of its own for each product."""
+    check_problem(problem)
     if not isinstance(problem.ball, WassersteinBall):
         return problem
     return replace(problem, ball=replace(problem.ball, adversary="each"))
@@ -47,6 +50,7 @@ def with_adversaries(problem: Problem) -> Problem:
 
 def with_one_adversary(problem: Problem) -> Problem:
     """Return the problem with one adversary for all products, unless it says that each has its own."""
+    check_problem(problem)
     ball = problem.ball
     if not isinstance(ball, WassersteinBall) or ball.adversary != "auto":
         return problem
@@ -101,8 +105,8 @@ def affine_forms(problem: Problem, *, merge: bool = True) -> tuple[AffineForm, .
     merge
         Whether equal rows are joined and ordered, as solvers want it, or rows stay as they came.
     """
-    policy, cost, given = problem.policy, problem.cost, problem.nominal
     reason = why_not_affine(problem)
+    policy, cost, given = problem.policy, problem.cost, problem.nominal
     if not isinstance(given, Empirical):
         reason = reason or f"it needs an Empirical nominal, got {type(given).__name__}"
     if (

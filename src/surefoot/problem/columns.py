@@ -12,7 +12,7 @@ from surefoot.nominals import Empirical, Nominal, RowBatches
 from surefoot.nominals.empirical import CONSTANT_COLUMN, column_spread
 from surefoot.nominals.row_batches import Moments
 from surefoot.policies import Policy
-from surefoot.problem.problem import Problem
+from surefoot.problem.problem import Problem, check_problem
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray
 
@@ -57,6 +57,7 @@ def spread_units(problem: Problem, names: tuple[str, ...] | None, spread: FloatA
 
 def fitted_problem(problem: Problem) -> Problem:
     """Return the problem with the units and the columns of its ambiguity set as its rows have them."""
+    check_problem(problem)
     nominal, policy = problem.nominal, problem.policy
     if isinstance(nominal, RowBatches):
         units = spread_units(problem, nominal.names, moments_spread(batch_moments(policy, nominal)))

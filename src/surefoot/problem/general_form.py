@@ -17,7 +17,7 @@ from surefoot.nominals import Empirical, Nominal
 from surefoot.nominals.empirical import column_spread
 from surefoot.policies import Linear, Policy, Units
 from surefoot.problem.columns import check_support, sampled_rows, spread_units
-from surefoot.problem.problem import Problem
+from surefoot.problem.problem import Problem, check_problem
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 
@@ -127,6 +127,7 @@ class GeneralForm:
 
 def why_not_general(problem: Problem) -> str | None:
     """Return why no engine can treat the problem, or None if the autodiff engine can."""
+    check_problem(problem)
     cost, policy, ball = problem.cost, problem.policy, problem.ball
     if not isinstance(ball, WassersteinBall):
         return f"it needs a WassersteinBall around a policy or cost of this kind, got {ball!r}"
@@ -164,6 +165,7 @@ def general_form(problem: Problem, seed: int = 0, units: Units | None = None) ->
     units
         Those of an earlier fit; None finds them from the nominal.
     """
+    check_problem(problem)
     cost, policy, ball, nominal = problem.cost, problem.policy, problem.ball, problem.nominal
     if not isinstance(ball, WassersteinBall):
         raise UnsupportedProblemError(f"The problem has no general form: {why_not_general(problem)}.")

@@ -1,9 +1,11 @@
 """The question, without an algorithm."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from surefoot.ambiguity import AmbiguitySet
-from surefoot.costs import Cost
+from surefoot.costs import ConvexPiecewiseCost, Cost
+from surefoot.costs.base import product_lines
 from surefoot.exceptions import InvalidInputError
 from surefoot.nominals import Nominal
 from surefoot.policies import Policy
@@ -53,6 +55,8 @@ class Problem:
         reason = self.cost.why_not(self.nominal.n_products)
         if reason is not None:
             raise InvalidInputError(reason)
+        if isinstance(self.cost, ConvexPiecewiseCost):
+            product_lines(self.cost, self.nominal.n_products)
         offsets = getattr(self.nominal, "offsets", None)
         if offsets is not None and getattr(self.policy, "offset", None) is None:
             raise InvalidInputError(
@@ -72,3 +76,8 @@ class Problem:
     def around(self, nominal: Nominal) -> "Problem":
         """Return the problem around another nominal."""
         return replace(self, nominal=nominal)
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is no problem, before anybody asks for its parts."""
+    check_instance("problem", problem, Problem, "a Problem(cost, policy, nominal, ball)")

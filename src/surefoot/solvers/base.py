@@ -14,10 +14,18 @@ from surefoot.certificates import Certificate
 from surefoot.certificates.certificate import certified
 from surefoot.engines.affine_adversary import multiplier_unit
 from surefoot.engines.engine import Parameters
-from surefoot.exceptions import ConvergenceWarning, UnsupportedProblemError, warn_user
+from surefoot.exceptions import (
+    ConvergenceWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    UnsupportedProblemError,
+    warn_user,
+)
 from surefoot.nominals import Empirical
 from surefoot.problem import Problem, user_parameters, why_not_affine, with_adversaries
+from surefoot.problem.problem import check_problem
 from surefoot.typing import FloatArray
+from surefoot.validation import check_instance, check_integer, check_number, numeric_array
 
 # Certified gap at which an answer counts as converged unless the user says otherwise.
 DEFAULT_GAP = 0.01
@@ -92,17 +100,21 @@ class Solver(ABC):
 
     def settled(self, problem: Problem) -> Problem:
         """Return the problem as this solver reads it: "auto" adversaries are those of each product."""
+        check_problem(problem)
         ball = problem.ball
         auto = isinstance(ball, WassersteinBall) and ball.adversary == "auto"
         return with_adversaries(problem) if auto and problem.nominal.n_products > 1 else problem
 
     def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
         """Solve problems that differ in data, radius and seed alone; one by one unless overridden."""
+        problems = listed_problems(problems)
+        seeds = seed_for_each(seeds, problems)
         return [self.solve(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
 
     def solve_path(self, problem: Problem, radii: Sequence[float], seed: int = 0) -> list[Solution]:
         """Solve a problem at several radii, each from the last one where the solver can."""
-        path = [problem.at_radius(float(radius)) for radius in radii]
+        check_problem(problem)
+        path = [problem.at_radius(radius) for radius in listed_radii(radii)]
         return self.solve_together(path, [seed] * len(path))
 
     def solve_paths(
@@ -128,9 +140,66 @@ class Solver(ABC):
 
     def refuse_unless_fit(self, problem: Problem) -> None:
         """Raise with the reason if the problem is not for this solver."""
+        check_problem(problem)
         reason = self.why_not(problem)
         if reason is not None:
             raise UnsupportedProblemError(f"{type(self).__name__} cannot solve this: {reason}.")
+
+
+def check_options(solver: Any) -> None:
+    """Refuse by name what a solver that stops at a gap cannot take."""
+    check_number("gap_tol", solver.gap_tol, above=0)
+    check_integer("max_steps", solver.max_steps, at_least=1)
+    check_callback(solver.callback)
+
+
+def check_callback(callback: Any) -> None:
+    """Refuse what cannot be called with the progress."""
+    if callback is not None and not callable(callback):
+        raise InvalidTypeError(f"callback must be a function or None, got {callback!r}.")
+
+
+def listed(name: str, values: Any, example: str) -> list[Any]:
+    """Return values as a list, or refuse by name what is none."""
+    try:
+        return [*iter(values)]
+    except TypeError:
+        check_instance(name, values, (), example)
+        raise
+
+
+def listed_problems(problems: Any) -> list[Problem]:
+    """Return problems as a list, or refuse what is none of them."""
+    found = listed("problems", problems, "a sequence of Problem(...)")
+    for problem in found:
+        if type(problem) is not Problem:  # asked here: a call for each of thousands takes long
+            check_instance("problems", problem, Problem, "a sequence of Problem(...)")
+    return found
+
+
+def seed_for_each(seeds: Any, problems: Sequence[Problem]) -> list[int]:
+    """Return one seed for each problem, from one for all or as many as there are problems."""
+    count = len(problems)
+    if isinstance(seeds, int | np.integer):
+        return [check_integer("seeds", seeds, at_least=0)] * count
+    found = listed("seeds", seeds, "a whole number, or one for each problem")
+    if len(found) != count:
+        raise InvalidInputError(
+            f"seeds must be one number or one per problem ({count}), got {len(found)}."
+        )
+    return [check_integer("seeds", seed, at_least=0) for seed in found]
+
+
+def listed_radii(radii: Any) -> list[float]:
+    """Return radii of a path, or refuse what is none.
+
+    >>> listed_radii((0.3, 0.1))
+    [0.3, 0.1]
+    """
+    path = numeric_array("radii", radii)
+    if path.ndim != 1 or not path.size or not (path >= 0.0).all():
+        raise InvalidInputError(f"radii must be a sequence of numbers >= 0, got {radii!r}.")
+    return [float(radius) for radius in path]
 
 
 class AffineSolver(Solver):

@@ -4,6 +4,7 @@ from surefoot.engines.affine_proof import small_joint_program
 from surefoot.engines.cutting_planes import small_program
 from surefoot.nominals import RowBatches
 from surefoot.problem import Problem, affine_forms, joint_form, why_not_joint
+from surefoot.problem.problem import check_problem
 from surefoot.solvers.base import Solver
 from surefoot.solvers.cutting_planes import CuttingPlanes
 from surefoot.solvers.dasgd import DASGD
@@ -32,6 +33,7 @@ def default_solver(problem: Problem) -> Solver:
     ...  for ball in (free, boxed)]
     ['PrimalDual', 'CuttingPlanes']
     """
+    check_problem(problem)
     if problem.nominal.n_products > 1:
         if SmoothedNewton().why_not(problem) is None:
             return SmoothedNewton()

@@ -15,7 +15,7 @@ from surefoot.problem import Problem, affine_forms
 from surefoot.solvers.base import AffineSolver, ProductAnswer, Solution, assemble
 from surefoot.tracing import load_extra
 from surefoot.typing import FloatArray
-from surefoot.validation import check_number
+from surefoot.validation import check_instance, check_integer, check_number
 
 
 def _cvxpy() -> Any:
@@ -55,7 +55,8 @@ class ConvexProgram(AffineSolver):
     gap_tol: float = 5e-3
 
     def __post_init__(self) -> None:
-        """Check the tolerance."""
+        """Check every option by name."""
+        check_instance("solver", self.solver, str, "the name of a CVXPY solver such as 'CLARABEL'")
         check_number("gap_tol", self.gap_tol, above=0)
 
     def why_not(self, problem: Problem) -> str | None:
@@ -70,6 +71,7 @@ class ConvexProgram(AffineSolver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the seed is not used."""
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         products = [self.solve_form(form) for form in affine_forms(problem)]
         advice = "try another CVXPY solver."

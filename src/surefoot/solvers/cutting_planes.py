@@ -18,11 +18,12 @@ from surefoot.solvers.base import (
     Solution,
     Solver,
     assemble,
+    check_options,
 )
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.loop import run_until
 from surefoot.typing import IntArray
-from surefoot.validation import check_integer, check_number
+from surefoot.validation import check_integer
 
 
 @register
@@ -66,8 +67,7 @@ class CuttingPlanes(AffineSolver):
 
     def __post_init__(self) -> None:
         """Check every option by name."""
-        check_number("gap_tol", self.gap_tol, above=0)
-        check_integer("max_steps", self.max_steps, at_least=1)
+        check_options(self)
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why the problem has no such program, or None."""
@@ -80,7 +80,7 @@ class CuttingPlanes(AffineSolver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the seed is not used."""
-        del seed
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         if one_adversary(problem):
             products = [self._solved(joint_run(joint_form(problem)))]

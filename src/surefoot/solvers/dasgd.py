@@ -12,7 +12,18 @@ from surefoot.engines.optimizers import SGD, Adam
 from surefoot.exceptions import ConvergenceWarning, InvalidTypeError, warn_user
 from surefoot.io import register
 from surefoot.problem import Problem
-from surefoot.solvers.base import DEFAULT_GAP, Callback, Progress, Solution, Solver, sentence
+from surefoot.problem.problem import check_problem
+from surefoot.solvers.base import (
+    DEFAULT_GAP,
+    Callback,
+    Progress,
+    Solution,
+    Solver,
+    check_callback,
+    listed_problems,
+    seed_for_each,
+    sentence,
+)
 from surefoot.solvers.literal import LiteralDASGD
 from surefoot.validation import check_integer, check_number
 
@@ -91,6 +102,7 @@ class DASGD(Solver):
             check_integer("max_steps", self.max_steps, at_least=1)
         check_integer("minibatch", self.minibatch, at_least=1)
         check_integer("inner_steps", self.inner_steps, at_least=0)
+        check_callback(self.callback)
         known = isinstance(self.optimizer, Adam | SGD | None) or (
             callable(getattr(self.optimizer, "init", None))
             and callable(getattr(self.optimizer, "update", None))
@@ -125,16 +137,19 @@ class DASGD(Solver):
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why no engine can treat the problem, or None."""
+        check_problem(problem)
         return why_no_engine(problem, self.options)
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
-        return self.solve_together([problem], [seed])[0]
+        check_problem(problem)
+        return self.solve_together([problem], [check_integer("seed", seed, at_least=0)])[0]
 
     def solve_together(self, problems: Sequence[Problem], seeds: Sequence[int]) -> list[Solution]:
         """Solve problems that share cost, policy, order and sizes, step by step side by side."""
-        for problem, seed in zip(problems, seeds, strict=True):
-            check_integer("seed", seed, at_least=0)
+        problems = listed_problems(problems)
+        seeds = seed_for_each(seeds, problems)
+        for problem in problems:
             self.refuse_unless_fit(problem)
         engine = engine_for(problems, seeds, self.options)
         return self._run(engine)

@@ -18,11 +18,18 @@ from surefoot.engines.affine_proof import why_no_dual
 from surefoot.engines.primal_dual import PrimalDualRun, policy_at
 from surefoot.io import register
 from surefoot.problem import Problem, affine_forms
-from surefoot.solvers.base import AffineSolver, Callback, ProductAnswer, Solution, assemble
+from surefoot.solvers.base import (
+    AffineSolver,
+    Callback,
+    ProductAnswer,
+    Solution,
+    assemble,
+    check_options,
+)
 from surefoot.solvers.convex_program import ConvexProgram
 from surefoot.solvers.loop import run_until
 from surefoot.typing import FloatArray, IntArray
-from surefoot.validation import check_integer, check_number
+from surefoot.validation import check_integer
 
 # Iterations between checks.
 BLOCK = 100
@@ -66,8 +73,7 @@ class Exact(AffineSolver):
 
     def __post_init__(self) -> None:
         """Check every option by name."""
-        check_number("gap_tol", self.gap_tol, above=0)
-        check_integer("max_steps", self.max_steps, at_least=1)
+        check_options(self)
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why there is no exact method for the problem, or None."""
@@ -75,6 +81,7 @@ class Exact(AffineSolver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the seed is not used."""
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         forms = affine_forms(problem)
         if any(why_no_dual(form) is not None for form in forms):

@@ -4,7 +4,6 @@ import os
 from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,15 +12,15 @@ from surefoot.engines.choice import steps_together
 from surefoot.engines.lockstep import solve_in_lockstep
 from surefoot.engines.problem_batch import PlainProblems, plain_problems, solve_batch
 from surefoot.engines.row_draws import generator_words
-from surefoot.exceptions import InvalidInputError, UnsupportedProblemError
+from surefoot.exceptions import UnsupportedProblemError
 from surefoot.problem import Problem
 from surefoot.random import rng_for
-from surefoot.solvers.base import Solution, Solver
+from surefoot.solvers.base import Solution, Solver, listed_problems, seed_for_each
 from surefoot.solvers.choice import solver_for
 from surefoot.solvers.dasgd import DASGD
 from surefoot.solvers.primal_dual import PrimalDual
 from surefoot.solvers.solutions import Batch, Solutions
-from surefoot.validation import check_choice, check_instance, check_integer
+from surefoot.validation import check_choice, check_instance
 
 # Fewer problems are solved one by one: compiling a loop over them (once on a machine) takes longer.
 FEWEST = 16
@@ -71,11 +70,10 @@ def solve_many(
     True
     """
     check_choice("engine", engine, ("auto", "threads", "batch"))
-    problems = _listed("problems", problems, "a sequence of Problem(...)")
-    listed = _one_seed_each(seeds, len(problems))
-    for problem in problems:
-        if type(problem) is not Problem:  # asked here: a call for each of thousands takes long
-            check_instance("problems", problem, Problem, "a sequence of Problem(...)")
+    problems = listed_problems(problems)
+    listed = seed_for_each(seeds, problems)
+    if solver is not None:
+        check_instance("solver", solver, Solver, "a solver such as PrimalDual(), or None")
     packing = _packing(solver)
     if engine == "batch" and packing is None:
         raise UnsupportedProblemError(
@@ -89,26 +87,6 @@ def solve_many(
     own = PrimalDual() if solver is None else solver  # of what the compiled loop leaves open
     left = {k: solvers.get(k, own) for k in _others(len(problems), batches)}
     return Solutions(len(problems), _solve_alone(problems, left, listed), batches)
-
-
-def _listed(name: str, values: Any, example: str) -> list[Any]:
-    """Return values as a list, or refuse by name what is none."""
-    try:
-        return [*iter(values)]
-    except TypeError:
-        check_instance(name, values, (), example)
-        raise
-
-
-def _one_seed_each(seeds: int | Sequence[int], count: int) -> list[int]:
-    if isinstance(seeds, int | np.integer):
-        return [check_integer("seeds", seeds, at_least=0)] * count
-    listed = _listed("seeds", seeds, "a whole number, or one for each problem")
-    if len(listed) != count:
-        raise InvalidInputError(
-            f"seeds must be one number or one per problem ({count}), got {len(listed)}."
-        )
-    return [check_integer("seeds", seed, at_least=0) for seed in listed]
 
 
 def _kind(number: int, problem: Problem, solver: Solver) -> Hashable:

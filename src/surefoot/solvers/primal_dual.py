@@ -17,6 +17,7 @@ from surefoot.engines.primal_dual import STEPS_WHERE_STUCK, PrimalDualRun, may_s
 from surefoot.io import register
 from surefoot.nominals import Empirical, RowBatches
 from surefoot.problem import Problem, affine_forms, user_parameters
+from surefoot.problem.problem import check_problem
 from surefoot.random import rng_for
 from surefoot.solvers.base import (
     DEFAULT_GAP,
@@ -26,10 +27,12 @@ from surefoot.solvers.base import (
     Solution,
     Solver,
     assemble,
+    check_options,
+    listed_radii,
 )
 from surefoot.solvers.loop import draw_blocks, run_until
 from surefoot.solvers.passes import finish_by_passes
-from surefoot.validation import check_integer, check_number
+from surefoot.validation import check_integer
 
 # Blocks between checks grow by this factor: the gap falls geometrically, so it is checked often.
 GROWTH = 1.2
@@ -92,11 +95,11 @@ class PrimalDual(AffineSolver):
 
     def __post_init__(self) -> None:
         """Check every option by name."""
-        check_number("gap_tol", self.gap_tol, above=0)
-        check_integer("max_steps", self.max_steps, at_least=1)
+        check_options(self)
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why the problem has no primal-dual form, or None."""
+        check_problem(problem)
         if isinstance(problem.nominal, RowBatches):
             return why_no_passes(problem)
         reason = super().why_not(problem)
@@ -112,14 +115,16 @@ class PrimalDual(AffineSolver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the answer depends on the problem and the seed alone."""
+        check_problem(problem)
         return self.solve_path(problem, [problem.radius], seed)[0]
 
     def solve_path(self, problem: Problem, radii: Sequence[float], seed: int = 0) -> list[Solution]:
         """Solve a problem at several radii, each from the last one: best from the largest down."""
         check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
+        radii = listed_radii(radii)
         if isinstance(problem.nominal, RowBatches):
-            return [self._finished(problem.at_radius(float(radius)), seed) for radius in radii]
+            return [self._finished(problem.at_radius(radius), seed) for radius in radii]
         products = [
             self.path(form, radii, rng_for(seed, "dasgd", str(j)))
             for j, form in enumerate(affine_forms(problem))

@@ -11,10 +11,20 @@ from surefoot.engines.engine import Parameters
 from surefoot.engines.joint_newton import JointNewtonRun
 from surefoot.io import register
 from surefoot.problem import Problem, joint_form, why_not_joint, with_one_adversary
-from surefoot.solvers.base import DEFAULT_GAP, Callback, ProductAnswer, Solution, Solver, assemble
+from surefoot.problem.problem import check_problem
+from surefoot.solvers.base import (
+    DEFAULT_GAP,
+    Callback,
+    ProductAnswer,
+    Solution,
+    Solver,
+    assemble,
+    check_options,
+    listed_radii,
+)
 from surefoot.solvers.loop import run_until
 from surefoot.typing import IntArray
-from surefoot.validation import check_integer, check_number
+from surefoot.validation import check_integer
 
 # Two threads made the small products of a step up to thirty times slower beside other work.
 _THREADS = ThreadpoolController()
@@ -69,8 +79,7 @@ class SmoothedNewton(Solver):
 
     def __post_init__(self) -> None:
         """Check every option by name."""
-        check_number("gap_tol", self.gap_tol, above=0)
-        check_integer("max_steps", self.max_steps, at_least=1)
+        check_options(self)
 
     def why_not(self, problem: Problem) -> str | None:
         """Return why the problem has no such worst case, or None."""
@@ -106,16 +115,17 @@ class SmoothedNewton(Solver):
 
     def solve(self, problem: Problem, seed: int = 0) -> Solution:
         """Solve the problem; the seed is not used."""
+        check_problem(problem)
         with _THREADS.limit(limits=1, user_api="blas"):
             return self.solve_path(problem, [problem.radius], seed)[0]
 
     def solve_path(self, problem: Problem, radii: Sequence[float], seed: int = 0) -> list[Solution]:
         """Solve a problem at several radii, each from the last one."""
-        del seed
+        check_integer("seed", seed, at_least=0)
         self.refuse_unless_fit(problem)
         form, policy, answers = joint_form(self.settled(problem)), None, []
-        for radius in radii:
-            run = JointNewtonRun(form.at_radius(float(radius)), policy)
+        for radius in listed_radii(radii):
+            run = JointNewtonRun(form.at_radius(radius), policy)
             answers.append(self._solved(run))
             policy = answers[-1].policy
         return [assemble(self, [answer], gap_tol=self.gap_tol) for answer in answers]
