@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 import pytest
@@ -77,13 +76,21 @@ def at_most(seconds, waiting_for):
         signal.signal(signal.SIGALRM, before)
 
 
-def worker_is_killed(task, *arguments, mark):
-    """Kill the worker that comes first in the middle of its task, as the system does without memory."""
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        return panel_fit.fit_task(task, *arguments)
-    return os.kill(os.getpid(), signal.SIGKILL)
+def one_worker_is_killed(mark):
+    """Return what fits a task, but kills the worker that comes first, as the system does without memory.
+
+    A function within a function travels as it is. One of this file would be looked for by its name, and
+    what workers find as ``tests`` may be of another package.
+    """
+
+    def fit_task(task, *arguments):
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            return panel_fit.fit_task(task, *arguments)
+        return os.kill(os.getpid(), signal.SIGKILL)
+
+    return fit_task
 
 
 def not_here(*arguments):
@@ -97,8 +104,7 @@ def test_a_cluster_gives_the_same_bits_though_a_worker_is_killed(
     backend, folder, alone, quick, tmp_path, monkeypatch
 ):
     # Workers import their own: what is replaced here is what this process would do itself.
-    dying = partial(worker_is_killed, mark=tmp_path / "killed")
-    monkeypatch.setattr(panel_fit, "fit_task", dying)
+    monkeypatch.setattr(panel_fit, "fit_task", one_worker_is_killed(tmp_path / "killed"))
     monkeypatch.setattr(panel_fit, "fit_series", not_here)
     monkeypatch.setattr(sources, "_read_files", not_here)
     told = []
