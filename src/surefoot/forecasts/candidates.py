@@ -32,8 +32,9 @@ LOG_TIMES, COLUMN_FLOOR = 2.0, 0.5
 FOLDS = 5
 # Members learn from outcomes so many robust scales beside their forecast at most, unless many are far.
 INFLUENCE, MOST_CUT = 3.0, 0.1
-# A forecast from few of many columns joins if it costs at most this share of the others.
-CLEARLY_BETTER = 0.9
+# A forecast from few of many columns joins if it costs less than others by this share, and where few rows
+# are to tell by more: so much over the root of their number.
+CLEAR_GAIN, CLEAR_ROOTS = 0.1, 1.5
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
 
@@ -129,7 +130,7 @@ def candidates(
     if may_be_sparse(rows):
         sparse = _linear(SparseForecaster(), rows, pieces, seed, bases, nearest)
         costs = [one.honest_cost(rows, pieces) for one in (*members, sparse)]
-        if costs[-1] < CLEARLY_BETTER * min(costs[:-1]):
+        if costs[-1] < (1.0 - max(CLEAR_GAIN, CLEAR_ROOTS / np.sqrt(n))) * min(costs[:-1]):
             members.append(sparse)
     if constant:
         members.append(_flat(plain, rows, pieces, seed))
