@@ -86,9 +86,36 @@ def tails() -> str:
     return _table(["contexts", *effects], rows)
 
 
+def tail_bounds() -> str:
+    """Return how often bounds held with contexts of long tails, and how often with a reservation."""
+    found = read_csv("quality_tail_bounds")
+    told = ("held for all new rows", "with a reservation", "held as stated")
+    rows = [
+        [
+            f"{row['contexts']}, {row['effect']}, {row['n']} rows",
+            *(f"{float(row[name]):.0%}" for name in told),
+        ]
+        for row in found
+    ]
+    return _table(["contexts and effect", *told], rows)
+
+
+def few_columns() -> str:
+    """Return costs over the best other method where few of many columns matter."""
+    found = read_csv("quality_few_columns")
+    names = ("lasso", "l1 quantile", "forest")
+    rows = [
+        [f"{row['used']} of {row['columns']}, {row['n']} rows",
+         f"{float(row['surefoot']):.2f} ({float(row['largest']):.1f})",
+         *(f"{float(row[name]):.2f}" for name in names)]
+        for row in found
+    ]  # fmt: skip
+    return _table(["columns that matter", "Surefoot", *names], rows)
+
+
 def main():
     """Write the tables."""
-    for make in (dirty, tails, shift, guarantee, order):
+    for make in (dirty, tails, few_columns, shift, guarantee, tail_bounds, order):
         name = make.__name__
         machine = read_csv(f"quality_{name}")[0]["machine"]
         put_section(PAGE, f"robust-{name}", f"{make()}\n\nOn {machine}.")

@@ -32,8 +32,8 @@ LOG_TIMES, COLUMN_FLOOR = 2.0, 0.5
 FOLDS = 5
 # Members learn from outcomes so many robust scales beside their forecast at most, unless many are far.
 INFLUENCE, MOST_CUT = 3.0, 0.1
-# A forecast from few of many columns joins if it costs less than others by this share, and where few rows
-# are to tell by more: so much over the root of their number.
+# A forecast from few of many columns joins if it costs less than others by this share, by more if rows
+# are few: by so much over the root of their number.
 CLEAR_GAIN, CLEAR_ROOTS = 0.1, 1.5
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
