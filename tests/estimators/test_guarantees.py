@@ -103,3 +103,13 @@ def test_a_bound_does_not_speak_of_rows_beyond_a_long_tail(policy):
     assert "as long as 'income' stays within what was seen" in straight.guarantee()
     level = model_of(policy).fit(X, 50.0 + 5.0 * others + noise)
     assert guarantee_of(level, [0.0]).within == ()
+
+
+@pytest.mark.filterwarnings("ignore::surefoot.exceptions.DataWarning")
+def test_a_bent_effect_of_a_long_tail_is_named_too_and_so_are_tails_beside_it():
+    rng = np.random.default_rng(2)
+    X, noise = rng.lognormal(0.0, 1.0, (100, 3)), rng.normal(size=100)
+    bent = RobustNewsvendor(4.0, 1.0).fit(X, 20.0 + X[:, 0] ** 2 + noise)
+    assert "column 0" in guarantee_of(bent, [0.0]).within
+    both = RobustNewsvendor(4.0, 1.0).fit(X, 20.0 + 5.0 * X[:, 0] + X[:, 1] + noise)
+    assert {"column 0", "column 1"} <= set(guarantee_of(both, [0.0]).within)

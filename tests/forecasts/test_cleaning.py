@@ -273,3 +273,40 @@ def test_a_wild_outcome_of_a_rare_flag_is_a_slip_unless_another_is_like_it(flagg
     promoted[flags > 0] *= 100.0
     assert [one.row for one in cleaned(X, typed).suspects] == [0]
     assert bool(cleaned(X, promoted).suspects) is (flagged == 1)
+
+
+def series(levels, seed=0):
+    """Contexts of three lags and outcomes of a series around its levels."""
+    z = np.asarray(levels, dtype=float) + 5.0 * np.random.default_rng(seed).normal(size=len(levels))
+    return np.column_stack([z[2:-1], z[1:-2], z[:-3]]), z[3:]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "new", "low", "high"), [
+    (200, 20, 50, 130), (120, 11, 50, 130), (60, 8, 50, 130), (40, 5, 50, 130), (40, 5, 100, 15),
+])  # fmt: skip
+def test_a_new_level_that_the_past_bears_witness_to_is_no_error(n, new, low, high, seed):
+    X, y = series(np.where(np.arange(n + 3) < n + 3 - new, low, high), seed)
+    # The first row of a new level cannot be told from a slip.
+    assert {one.row for one in cleaned(X, y).suspects} <= {n - new}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slip_in_a_series_is_one_and_so_is_a_number_that_stands_for_a_gap(seed):
+    X, y = series(np.full(80, 50.0), seed)
+    z = np.concatenate([X[0, ::-1], y])
+    z[40] = 500.0
+    spoilt, told = np.column_stack([z[2:-1], z[1:-2], z[:-3]]), z[3:]
+    assert 37 in {one.row for one in cleaned(spoilt, told).suspects}
+    z[40:43] = 9999.0
+    spoilt, told = np.column_stack([z[2:-1], z[1:-2], z[:-3]]), z[3:]
+    assert {37, 38, 39} <= {one.row for one in cleaned(spoilt, told).suspects}
+
+
+@pytest.mark.parametrize("times", [20, 25, 30, 50])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_promotions_bear_witness_to_each_other(times, seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(60, 4)), np.isin(np.arange(60), [10, 40])])
+    y = (50 + 6 * X[:, 0] + 3 * X[:, 1] + 5 * rng.normal(size=60)) * np.where(X[:, 4] > 0, times, 1)
+    assert not cleaned(X, y).suspects

@@ -277,3 +277,16 @@ def test_problems_are_left_out_where_the_loop_cannot_go():
     assert plain.requests[["up", "down"]].tolist() == [(cost.holding, cost.backorder)] * 2
     assert plain.requests["first"].tolist() == [0, len(problem.nominal.outcomes)]
     assert plain.some([1]).requests["first"].tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", [21, 23, 38, 147, 1027])
+def test_lopsided_costs_without_intercept_end_whatever_the_number_of_rows(seed):
+    """Of 600 such problems 49 had not ended after 50 million steps; the gap of one was 47 %."""
+    rng = np.random.default_rng(seed)
+    s, n = int(rng.integers(2, 8)), int(rng.integers(3, 120))
+    X = rng.normal(size=(n, s)) + rng.choice([0, 3])
+    y = 10 * rng.integers(2) + X[:, 0] + rng.normal(size=n)
+    cost = Newsvendor(*rng.permutation([1.0, rng.uniform(30, 300)]))
+    ball = WassersteinBall(float(rng.choice([0.03, 0.3, 1.0])), scale=False)
+    problem = Problem(cost, Linear(intercept=False), Empirical(X, y), ball)
+    assert PrimalDual().solve(problem).converged

@@ -8,6 +8,7 @@ import random
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from surefoot.nominals import Nominal
 from surefoot.policies import Policy
 from surefoot.problem import Problem
 from surefoot.solvers import Solution, Solver
+from surefoot.tracing import load_jax
 from surefoot.typing import FloatArray
 
 # Relative slack of comparisons that rounding may touch.
@@ -88,6 +90,7 @@ def guarded(run: Callable[[Any], None], part: Any) -> None:
 
     The global generators belong to the user: nobody moves them.
     """
+    _load_jax()
     before = _global_state()
     try:
         with np.errstate(all="ignore"):  # what is not finite is found and named
@@ -101,6 +104,12 @@ def guarded(run: Callable[[Any], None], part: Any) -> None:
         f"{type(part).__name__} must leave the global random state alone, and draw from the "
         "generator or the seed that it is handed",
     )
+
+
+def _load_jax() -> None:
+    """Load JAX, which moves the global generators when it is first imported: no part is to blame."""
+    with suppress(MissingExtraError):
+        load_jax("checks")
 
 
 def _global_state() -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """What nominals must keep."""
 
 import numpy as np
+from scipy.stats import rankdata
 
 from surefoot.checks.demands import close, demand, numbers_of
 from surefoot.nominals import Nominal
@@ -58,8 +59,8 @@ def _nominal_draws(nominal: Nominal) -> None:
     for again in (more, other):
         demand(not np.array_equal(again, many), "draws must come anew from the generator handed in")
     ones = np.vstack([np.hstack(_drawn(nominal, rng, 1)) for _ in range(DRAWS)])
-    # Ranks have moments, whatever the tails.
-    ranks = np.vstack([many, ones]).argsort(axis=0).argsort(axis=0) / (2.0 * DRAWS)
+    # Ranks have moments, whatever the tails; equal numbers share theirs.
+    ranks = rankdata(np.vstack([many, ones]), axis=0) / (2.0 * DRAWS)
     apart = np.abs(ranks[:DRAWS].mean(axis=0) - ranks[DRAWS:].mean(axis=0))
     most = MOST_ERRORS * np.sqrt(1.0 / 12.0 * 2.0 / DRAWS)
     demand(bool((apart < most).all()), "draws one by one must be distributed as those at a time")

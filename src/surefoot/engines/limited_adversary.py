@@ -116,7 +116,8 @@ class Cut(NamedTuple):
         if not weights.any():
             nearest = int(np.argmin(lost))
             weights[nearest] = min(form.weights[nearest], CROSSING_SHARE * abs(value) / lost[nearest])
-        left = max(form.budget - float(form.weights @ moves.distance), 0.0)
+        # A hair less than is left: what is spent is summed in another order afterwards.
+        left = max((1.0 - 1e-9) * form.budget - float(form.weights @ moves.distance), 0.0)
         shift = shift + np.sign(slope) * self.norm * left / weights.sum()
         contexts = np.outer(shift, np.where(form.movable, self.theta, 0.0) / self.norm**2)
         gone = moves._replace(contexts=contexts, distance=np.abs(shift) / self.norm)
@@ -168,7 +169,9 @@ def cut_adversary(cut: Cut) -> Adversary:
     if not np.isfinite(below.distance).all():
         return gathered(form, cut.far(above, worst[0]), worst, cost)
     spent = [float(form.weights @ moves.distance) for moves in (below, above)]
-    over = spent[0] - form.budget
-    share = 0.0 if over <= 0.0 else min(1.0, over / max(spent[0] - spent[1], over))
-    parts = [MovedMass((1.0 - share) * form.weights, below), MovedMass(share * form.weights, above)]
+    # The share that moves far is computed by itself: as what is left of one it would lose its digits.
+    share = 1.0
+    if spent[0] > form.budget:
+        share = max(form.budget - spent[1], 0.0) / max(spent[0] - spent[1], spent[0] - form.budget)
+    parts = [MovedMass(share * form.weights, below), MovedMass((1.0 - share) * form.weights, above)]
     return gathered(form, [part for part in parts if part.weights.any()], worst, cost)

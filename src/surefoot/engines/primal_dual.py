@@ -20,9 +20,9 @@ SAFETY = 0.81
 FIRST_SHARE = 1e-3
 # The primal step starts at this many units of cost / (b + h) / sqrt(rows).
 FIRST_BALANCE = 20.0
-# Costs are lopsided from this ratio on; rows are few up to so many for each column. A run that may
-# stick there, and has not ended after so many steps, does.
-LOPSIDED, ROWS_PER_COLUMN, STEPS_WHERE_STUCK = 20.0, 2, 300_000
+# Costs are lopsided from this ratio on. A run that may stick there, and has not ended after so many
+# steps, does.
+LOPSIDED, STEPS_WHERE_STUCK = 20.0, 300_000
 
 
 @dataclass
@@ -124,15 +124,14 @@ def policy_at(
 def may_stick(form: WassersteinForm) -> bool:
     """Whether a run may stay at zero; see ``sticks``."""
     pieces = form.pieces
-    return bool(sticks(form.order, form.intercept, pieces.up, pieces.down, *form.contexts.shape))
+    return bool(sticks(form.order, form.intercept, pieces.up, pieces.down))
 
 
-def sticks(order: Any, intercept: Any, up: Any, down: Any, rows: Any, columns: Any) -> Any:
+def sticks(order: Any, intercept: Any, up: Any, down: Any) -> Any:
     """Whether the method may stay at zero: takes numbers, or arrays of many problems.
 
-    A policy without intercept can pass through few rows at hardly any cost. With lopsided costs of
-    order 2 the constant of the ball then depends on slopes that are tiny beside the others.
+    A policy without intercept can pass through rows at hardly any cost. With lopsided costs of order 2
+    the constant of the ball then depends on slopes that are tiny beside the others.
     """
     lopsided = np.maximum(up, down) > LOPSIDED * np.minimum(up, down)
-    few = np.less_equal(rows, ROWS_PER_COLUMN * columns)
-    return np.not_equal(order, 1) & np.logical_not(intercept) & few & lopsided
+    return np.not_equal(order, 1) & np.logical_not(intercept) & lopsided

@@ -150,9 +150,7 @@ def plain_problems(problems: Sequence[Problem], gap_tol: float, max_steps: int) 
     requests["gap_tol"], requests["max_steps"] = TARGET_SHARE * gap_tol, max_steps
     requests = requests[np.array(chosen, dtype=np.intp)]
     requests["rows"], requests["columns"] = rows, columns
-    stuck = sticks(
-        *(requests[name] for name in ("order", "intercept", "up", "down", "rows", "columns"))
-    )
+    stuck = sticks(*(requests[name] for name in ("order", "intercept", "up", "down")))
     requests["max_steps"][stuck] = min(max_steps, STEPS_WHERE_STUCK)
     scales = [kinds[number].scale for number in chosen]
     return PlainProblems(np.array(places, np.intp), _one_behind_the_other(requests), nominals, scales)

@@ -113,7 +113,7 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
         ))  # fmt: skip
     if (np.ptp(rows.outcomes, axis=0) == 0.0).any():
         return Guarantee(None, suspects=suspects, reason=(
-            f"No bound is stated: all {len(rows.weights)} outcomes are equal, and so do not tell how "
+            f"No bound is stated: all {rows.masses.sum():g} outcomes are equal, and so do not tell how "
             "much others may cost."
         ))  # fmt: skip
     rolled = getattr(model, "_rolling", None)

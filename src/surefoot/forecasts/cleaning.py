@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtrc
 
+from surefoot.forecasts.extrapolation import own_past
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.spectrum import Spectrum
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -26,10 +27,12 @@ LEVEL_ROWS, MOST_SLIPS = 1_000, 0.01
 # Far outcomes are explained by a level of a column of few, or by a corner of so many rows of which so
 # many are far, if chance would hardly put them there: slips can share one of very many corners.
 MOST_LEVELS, CORNER_ROWS, CORNER_SHARE, CHANCE = 12, 3, 0.75, 1e-3
-# An outcome so many times as large as any sound one is explained by others like it, not by itself.
-WILD_TIMES = 20.0
+# An outcome so many times as large as any sound one is explained by others of so many times, not alone.
+WILD_TIMES, WITNESS_TIMES = 20.0, 5.0
 # A far context leaves at most this share of what would be unexpected without it.
 MOST_LEFT = 0.25
+# A column of which at least this share are numbers of outcomes is a past.
+SAME_NUMBERS = 0.5
 MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
 MOST_LOST = 0.2  # share of rows that may be left out for a context that looks like an error
 # Of outcomes that are positive but for slips of the sign, so many may be negative.
@@ -145,6 +148,28 @@ def column_range(contexts: FloatArray, without: BoolArray) -> tuple[FloatArray, 
     )
 
 
+def near_own_past(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
+    """Return which numbers the outcome of their row is near, shape of the contexts, if it has a past.
+
+    A new level is far from all others, but not from yesterday's. A slip is far from its past.
+
+    >>> sales = np.append(10.0 + np.arange(40.0) % 7, 90.0 + np.arange(4.0) % 3)
+    >>> near_own_past(sales[:-1, None], sales[1:])[[38, 39, 40], 0]
+    array([ True, False,  True])
+    """
+    near = np.zeros(contexts.shape, dtype=bool)
+    if len(outcomes) < LEAST_ROWS:
+        return near
+    past = own_past(Rows.of(contexts, outcomes, None))
+    if not len(past):  # few rows at a new level hide a past that holds the very numbers of outcomes
+        past = np.flatnonzero(np.isin(contexts, outcomes).mean(axis=0) >= SAME_NUMBERS)
+    if len(past):
+        changes = outcomes[:, None] - contexts[:, past]
+        near = np.abs(outcomes[:, None] - contexts) <= GROSS * robust_scale(changes).min()
+        near[np.abs(outcomes) > WILD_TIMES * np.median(np.abs(outcomes))] = False  # 9999 may repeat
+    return near
+
+
 class JudgedOutcomes(NamedTuple):
     """Which outcomes are gross errors, what was to be expected, and outcomes of bounded influence."""
 
@@ -174,8 +199,9 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     scale = float(robust_scale(errors[:, None])[0]) or width
     middle = float(np.median(errors))
     far = np.abs(errors - middle) > GROSS * scale
-    wild = np.abs(outcomes) > WILD_TIMES * np.abs(outcomes[~far]).max(initial=0.0)
-    far &= ~explained(contexts, far, far & wild)
+    if far.any():
+        far &= ~near_own_past(contexts, outcomes).any(axis=1)
+    far &= ~explained(contexts, far, np.abs(outcomes) / np.abs(outcomes[~far]).max(initial=1e-300))
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
     gross, positive = far.copy(), outcomes > 0.0
@@ -248,16 +274,18 @@ def _judged_among_others(
     return JudgedOutcomes(gross, expected, bounded)
 
 
-def explained(contexts: FloatArray, far: BoolArray, wild: BoolArray | None = None) -> BoolArray:
+def explained(contexts: FloatArray, far: BoolArray, times: FloatArray | None = None) -> BoolArray:
     """Return which far outcomes come with a context that tells them from the others.
 
     A level of a flag or category at which most outcomes are far, or a corner of one or two columns
     with several rows of which nearly all are: a promotion, a holiday, a heat wave. Slips of the pen
-    do not choose their context. A ``wild`` one may be a slip all the same if it is the only one of its
-    level.
+    do not choose their context. One that is many ``times`` as large as any sound one may be a slip all
+    the same if there is no other like it at its level.
     """
     told = np.zeros_like(far)
-    wild = told if wild is None else wild
+    wild, like_it = (
+        told if times is None else far & (times > most) for most in (WILD_TIMES, WITNESS_TIMES)
+    )
     if not far.any():
         return told
     for column in contexts.T:
@@ -268,7 +296,7 @@ def explained(contexts: FloatArray, far: BoolArray, wild: BoolArray | None = Non
         share = np.bincount(places, weights=far.astype(float)) / rows
         # A level of nearly all rows tells nothing.
         telling = (share >= 0.5) & (rows <= 0.5 * len(column))
-        lonely = wild & (np.bincount(places, weights=wild.astype(float)) == 1.0)[places]
+        lonely = wild & (np.bincount(places, weights=like_it.astype(float)) == 1.0)[places]
         told |= far & telling[places] & ~lonely
     return told | _cornered(contexts, far & ~told)
 
@@ -337,6 +365,7 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     least, most = column_range(contexts, gross)
     cut = np.clip(contexts, least, most)
     if gross.any():
+        gross &= lone | ~near_own_past(contexts, outcomes)
         # A context that the outcome bears witness to is no slip, however far it is. A lone level is:
         # it makes all others of its column so alike that no outcome can speak against it.
         gross &= lone | ~_belonging(contexts, cut, outcomes)[:, None]

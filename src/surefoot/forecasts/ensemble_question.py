@@ -17,7 +17,7 @@ from surefoot.forecasts.cleaning import Suspect
 from surefoot.forecasts.confidence import cost_bound_of_rows
 from surefoot.forecasts.drift import drift
 from surefoot.forecasts.ensemble import Ensemble
-from surefoot.forecasts.extrapolation import unbounded_columns
+from surefoot.forecasts.extrapolation import MIDDLE, unbounded_columns
 from surefoot.forecasts.forecaster import one_thread
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
@@ -31,7 +31,8 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
 # A row beyond all seen that moves the mean cost by more than this share of the bound is worth a word.
-UNTOLD = 0.05
+# Beside such a column others with long tails are named from this share on.
+UNTOLD, UNTOLD_BESIDE = 0.05, 0.005
 RADIUS_TOL = 1e-6
 # Where the search for a radius begins, and what it doubles or halves to at most.
 SMALLEST_RADIUS, USUAL_RADIUS, LARGEST_RADIUS = 1e-3, 0.128, 1e3
@@ -219,8 +220,26 @@ def unbounded(problem: Problem, bound: float) -> BoolArray:
     for stack, pieces in zip(offset.forecasts, products, strict=True):
         if isinstance(stack, Stack):
             steepest = max(abs(pieces.slopes[0]), abs(pieces.slopes[-1]))
-            told |= unbounded_columns(nominal.contexts, steepest * stack.slopes, UNTOLD * bound)
+            slopes = steepest * np.maximum(np.abs(stack.slopes), _bends(stack, nominal.contexts))
+            if unbounded_columns(nominal.contexts, slopes, UNTOLD * bound).any():
+                told |= unbounded_columns(nominal.contexts, slopes, UNTOLD_BESIDE * bound)
     return told
+
+
+def _bends(stack: Stack, contexts: FloatArray) -> FloatArray:
+    """Return by how much decisions change for a unit of each column, from most rows to the farthest."""
+    middle, low, high = np.quantile(contexts, [0.5, 1.0 - MIDDLE, MIDDLE], axis=0)
+    ends = (contexts.min(axis=0), low), (contexts.max(axis=0), high)
+    steepest = np.zeros(len(middle))
+    for far, near in ends:
+        points = np.repeat(middle[None], 2 * len(middle), axis=0)
+        places = np.arange(len(middle))
+        points[places, places], points[len(middle) + places, places] = far, near
+        there, here = stack(points).reshape(2, -1)
+        apart = np.abs(far - near)
+        slopes = np.abs(there - here) / np.where(apart > 0.0, apart, np.inf)
+        steepest = np.maximum(steepest, slopes)
+    return steepest
 
 
 def confident_radius(problem: Problem, parameters: Any, rolled: Rolling | None = None) -> float:

@@ -52,7 +52,7 @@ class PrimalDual(AffineSolver):
     a linear policy and a free support, the ambiguity ball is a penalty on the norm of the parameters.
     The gap falls geometrically, where that of ``DASGD`` falls like 1/sqrt(steps).
 
-    Where it may stay at zero (few rows, lopsided costs and no intercept), cutting planes go on after
+    Where it may stay at zero (lopsided costs and no intercept), cutting planes go on after
     some hundred thousand steps, and the status names them.
 
     Rows that do not fit into memory (``ParquetRows``) are solved on a sample; Newton's method, with a
