@@ -80,8 +80,8 @@ def held(contexts, effect, n, k):
         decided = model.predict(X[n:])
     paid = Newsvendor(B, H).evaluate(decided[:, None], y[n:, None])
     named = [int(label.split()[1]) for label in stated.within]  # "column 2"
-    seen, new = X[:n, named], X[n:, named]
-    inside = ((new >= seen.min(axis=0)) & (new <= seen.max(axis=0))).all(axis=1)
+    low, high = np.reshape(list(stated.within.values()), (-1, 2)).T
+    inside = ((X[n:, named] >= low) & (X[n:, named] <= high)).all(axis=1)
     return bool(named), stated.bound >= paid.mean(), stated.bound >= paid[inside].mean()
 
 

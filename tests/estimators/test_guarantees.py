@@ -76,11 +76,11 @@ def test_learning_on_forgets_which_rows_were_seen(data):
 @pytest.mark.parametrize(
     ("within", "words"),
     [
-        ((), "is at most 1;"),
-        (("'income'",), "is at most 1 as long as 'income' stays within what was seen;"),
+        ({}, "is at most 1;"),
+        ({"'income'": (0.5, 70.0)}, "is at most 1 as long as 'income' is between 0.5 and 70;"),
         (
-            ("'rain'", "'income'"),
-            "is at most 1 as long as 'rain' and 'income' stay within what was seen;",
+            {"'rain'": (0.0, 33.4), "'income'": (1.0, 70.0)},
+            "as long as 'rain' is between 0 and 33.4, 'income' is between 1 and 70;",
         ),
     ],
 )
@@ -99,10 +99,11 @@ def test_a_bound_does_not_speak_of_rows_beyond_a_long_tail(policy):
         return RobustPolicy(Newsvendor(4.0, 1.0), policy, nominal="auto")
 
     straight = model_of(policy).fit(X, 50.0 + 5.0 * incomes + noise)
-    assert guarantee_of(straight, [0.0]).within == ("'income'",)
-    assert "as long as 'income' stays within what was seen" in straight.guarantee()
+    kept = np.delete(incomes, [one.row for one in straight.suspects_])
+    assert guarantee_of(straight, [0.0]).within == {"'income'": (kept.min(), kept.max())}
+    assert f"as long as 'income' is between {kept.min():.3g} and" in straight.guarantee()
     level = model_of(policy).fit(X, 50.0 + 5.0 * others + noise)
-    assert guarantee_of(level, [0.0]).within == ()
+    assert guarantee_of(level, [0.0]).within == {}
 
 
 @pytest.mark.filterwarnings("ignore::surefoot.exceptions.DataWarning")

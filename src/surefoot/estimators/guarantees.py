@@ -40,8 +40,8 @@ class Guarantee:
     block_rows
         How many rows a block has.
     within
-        Columns of which single rows lie far beyond the others: what rows beyond all seen may cost is
-        not in the bound.
+        Columns of which single rows lie far beyond the others, with what was seen of them: what rows
+        farther out may cost is not in the bound.
     """
 
     bound: float | None
@@ -50,7 +50,7 @@ class Guarantee:
     reason: str = ""
     blocks: tuple[float, ...] = ()
     block_rows: int = 0
-    within: tuple[str, ...] = ()
+    within: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def sentence(self, shift: float) -> str:
         """Return it in one sentence, for one of the shifts.
@@ -73,11 +73,8 @@ days like these is at most 71.1; if outcomes shift by 0.3 standard deviations, a
         return f"{told}; if outcomes shift by {shift:g} standard deviations, at most {worst:.3g}."
 
     def _as_long_as(self) -> str:
-        if not self.within:
-            return ""
-        *first, last = self.within
-        columns = f"{', '.join(first)} and {last} stay" if first else f"{last} stays"
-        return f" as long as {columns} within what was seen"
+        ranges = [f"{name} is between {a:.3g} and {b:.3g}" for name, (a, b) in self.within.items()]
+        return f" as long as {', '.join(ranges)}" if ranges else ""
 
     def _told(self) -> str:
         if not self.blocks:
@@ -118,8 +115,12 @@ def guarantee_of(model: Any, shifts: Sequence[float]) -> Guarantee:
         ))  # fmt: skip
     rolled = getattr(model, "_rolling", None)
     bound = cost_bound(honest, rolled)
-    labels = model._column_labels()
-    within = tuple(labels[j].name for j in np.flatnonzero(unbounded(honest, bound)))
+    labels, named = model._column_labels(), unbounded(honest, bound)
+    within = {
+        labels[j].name: (float(column.min()) * labels[j].unit, float(column.max()) * labels[j].unit)
+        for j, column in enumerate(rows.contexts.T)
+        if named[j]
+    }
     blocks = () if rolled is None else tuple(rolled.costs.tolist())
     length = 0 if rolled is None else rolled.rows
     if not np.isfinite(getattr(honest.ball, "outcome_cost", np.inf)):

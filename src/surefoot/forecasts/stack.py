@@ -14,7 +14,7 @@ from surefoot.validation import check_array, check_instance, check_number
 
 # Outside what was seen levels are followed as far as others bear witness, though not without end;
 # straight lines without a level up to so many ranges.
-MOST_RANGES, MOST_RANGES_OF_LINES = 1_000.0, 0.3
+MOST_RANGES, MOST_RANGES_OF_LINES = 1e6, 0.3
 
 Member = Level | Exponential | Spreading | LeafQuantile
 
