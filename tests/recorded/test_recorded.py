@@ -7,6 +7,8 @@ from tests.recorded.cases import KINDS, RECORD, cases, decisions, processor
 
 # Relative to the largest decision of a case. Kernels may add up in another order, and that is all.
 TOLERANCE = 1e-9
+# On these beside the one that it was recorded on all decisions were the same to 1e-14.
+ALIKE = ("AMD EPYC",)
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,7 @@ def recorded():
 def alike(recorded):
     """Skip on other processors: a run that stops at a gap may there stop one look later."""
     made = str(recorded["processor"])
-    if made != processor():
+    if processor() not in (made, *ALIKE):
         pytest.skip(f"recorded on another kind of processor: {made}")
 
 

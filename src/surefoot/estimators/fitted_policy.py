@@ -205,7 +205,8 @@ shift by 0.3 standard deviations, at most 0.598.
 
         Its ``value`` is the worst case of the decisions as they are made. Where they are cut to a
         ``Box`` it is exact, too, but for a support that stops the adversary and for one adversary of
-        several products: there it is an upper bound, that of decisions before they are cut.
+        several products: there it is an upper bound, that of decisions before they are cut. Where
+        outcomes move as well (a finite ``outcome_cost``) it is what gradient ascent finds.
         ``certificate_.upper`` of a solver is that bound, and its message says "at most".
 
         Parameters
