@@ -66,6 +66,7 @@ def _value(form: AffineForm, policy: tuple[FloatArray, float]) -> float:
 
 def _set_radius(ball: AmbiguitySet) -> None:
     """The radius is a field, and one below zero or without a value is refused."""
+    # Somebody else's set: that it is a dataclass was asked for, which types do not show.
     names = [field.name for field in dataclasses.fields(ball)]  # type: ignore[arg-type]
     demand("radius" in names, f"an ambiguity set must have a field radius, got {names}")
     for radius in (-1.0, float("nan")):
