@@ -79,11 +79,26 @@ def test_weights_minimise_cost_and_divergence():
 def test_few_rows_leave_weights_near_the_start_and_many_do_not():
     rng = np.random.default_rng(0)
     y = rng.normal(size=2000)
-    H = np.column_stack([0.0 * y, y])
+    H = np.column_stack([0.0 * y, 0.5 * y])
     few = stack_weights(H[:5], y[:5], np.ones(5), PIECES, 5.0)
     many = stack_weights(H, y, np.ones(2000), PIECES, 2000.0)
     assert abs(few[0] - FIRST_WEIGHT) < 0.15
     assert many[1] > 0.95
+
+
+def test_a_member_that_hardly_errs_is_believed_with_few_rows():
+    y = np.random.default_rng(0).normal(size=20)
+    H = np.column_stack([0.5 * y, 0.0 * y, 0.3 * y, y + 1e-3 * np.cos(np.arange(20))])
+    weights = stack_weights(H, y, np.ones(20), PIECES, 20.0)
+    assert PIECES.evaluate(H @ weights - y).mean() < 0.1 * PIECES.evaluate(H[:, 0] - y).mean()
+
+
+def test_the_unit_of_costs_does_not_move_weights():
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=40)
+    H = y[:, None] + rng.normal(size=(40, 3)) * [1.0, 0.5, 2.0]
+    once = stack_weights(H, y, np.ones(40), PIECES, 40.0)
+    assert stack_weights(1e3 * H, 1e3 * y, np.ones(40), PIECES, 40.0) == pytest.approx(once, abs=1e-9)
 
 
 @pytest.mark.parametrize(("row", "factor"), [(5, 100.0), (17, -1.0), (40, 10.0)])

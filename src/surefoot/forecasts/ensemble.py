@@ -4,15 +4,16 @@ Each member's decisions on rows that it had not seen (honest decisions) are ther
 are those of their average, with weights from other rows. The average is the convex combination w that
 minimises
 
-.. math:: \frac{n}{\sigma} \, \mathrm{mean\ cost}(H w) + \lambda \, KL(w \| w_0)
+.. math:: n \log \mathrm{mean\ cost}(H w) + \lambda \, KL(w \| w_0)
 
-over the honest decisions H, with sigma the standard deviation of the prior average's costs: few rows
-leave the weights near w_0, many let the data speak. Contexts are cut near what was seen, and decisions
-near the outcomes seen; beyond, they follow the outcome's own past. Rows that look like errors are left
-out and named. In columns with long tails lines may go on.
+over the honest decisions H: few rows leave the weights near w_0, many let the data speak, and so does
+a member whose errors are a small share of the others'. Up to a constant the first part is minus the
+logarithm of the likelihood of outcomes whose errors have a density like exp(-cost), of the scale that
+suits them best. Contexts are cut near what was seen, and decisions near the outcomes seen; beyond, they
+follow the outcome's own past. Rows that look like errors are left out and named. In columns with long
+tails lines may go on.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,14 +39,19 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 # Members learn from so many rows at most; more do not change what they say.
 MOST_ROWS = 20_000
 # The weight of the plain forecast before any data, and how strongly weights are held there.
-FIRST_WEIGHT, HOLD = 0.25, 10.0
+FIRST_WEIGHT, HOLD = 0.25, 6.0
 STEPS = 300
+# The unit of cost is that of the average itself, found in so many rounds at most: until it stays above
+# this share of what it was.
+MOST_UNITS, SETTLED = 4, 0.98
 # Contexts may lie outside what was seen by this share of its range, or by a few gaps between rows
 # if they are few. They are called far, which warns, from a whole range on.
 MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 # Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
 DECISION_GAPS = 20.0
+# A past that may be none is followed from these quantiles outwards to see whether that pays.
+OUTER = 0.3
 # A shift is rehearsed with so many draws for each row, and weights answer the worst so many times.
 REHEARSALS, TURNS = 8, 5
 
@@ -85,6 +91,7 @@ class Ensemble:
         pieces: Pieces,
         seed: int,
         frozen: BoolArray | None = None,
+        lagged: BoolArray | None = None,
     ) -> "HonestStack":
         """Learn from rows, which should be distinct.
 
@@ -100,6 +107,8 @@ class Ensemble:
             Of trees, samples and rehearsals.
         frozen
             Columns that do not move when a shift is rehearsed; None is none.
+        lagged
+            Columns known to hold outcomes of earlier rows; None is none.
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
@@ -112,7 +121,8 @@ class Ensemble:
         rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
         bounds = _decision_bounds(outcomes[kept])
-        past = own_past(rows)
+        lags = np.flatnonzero(rows.varies & (False if lagged is None else lagged))
+        past = np.union1d(lags, own_past(rows)).astype(np.int64)
         tried = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)
         members = [one.member(one.constant(rows, rows.masses, pieces)) for one in tried]
         parts = fold_masses(rows, seed)
@@ -127,7 +137,7 @@ class Ensemble:
         weights = weighed(rows.masses)
         stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend=None)
         if self.protect == 0.0:  # to follow contexts is what protection is against
-            stack = _following(stack, rows, past, tried[1], pieces)
+            stack = _following(stack, rows, past, lags, tried[1], pieces)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 
@@ -178,17 +188,33 @@ class HonestStack:
     suspects: tuple[Suspect, ...]
 
 
-def _following(stack: Stack, rows: Rows, past: IntArray, linear: Candidate, pieces: Pieces) -> Stack:
+def _following(
+    stack: Stack, rows: Rows, past: IntArray, lags: IntArray, linear: Candidate, pieces: Pieces
+) -> Stack:
     """Return a stack that follows the past, and lines where they are known to go on, outside."""
+    if len(past) and not len(lags) and not _worth_following(stack, rows, past, pieces):
+        past = past[:0]
     line = stack.members[1]
     assert isinstance(line, Level)  # of the linear forecast, as candidates come
     decided, slopes = linear.decide(line.constant), line.forecast.theta
     lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
     known = np.flatnonzero(lines.any(axis=0))
-    past = np.setdiff1d(past, known)
     along = moving_along(rows, past)
     along[known] = 0.0
     return replace(stack, trend=past, along=along, lines=lines)
+
+
+def _worth_following(stack: Stack, rows: Rows, past: IntArray, pieces: Pieces) -> bool:
+    """Whether rows far from the middle of what looks like their past cost less if it is followed.
+
+    Many columns are distributed like outcomes. Only the past has their level.
+    """
+    low, high = np.quantile(rows.contexts[:, past], [OUTER, 1.0 - OUTER], axis=0)
+    along = moving_along(rows, past)
+    out, *decisions = stack.at_level(rows.contexts, past, along, low, high)
+    outcomes, masses = rows.outcomes[out], rows.masses[out]
+    followed, nearest = (masses @ pieces.evaluate(decided - outcomes) for decided in decisions)
+    return bool(followed <= nearest)
 
 
 def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
@@ -236,15 +262,16 @@ def stack_weights(
     first = max(FIRST_WEIGHT, 1.0 / size)
     prior = np.full(size, (1.0 - first) / (size - 1))
     prior[0] = first
-    shares = masses / masses.sum()
-    costs = pieces.evaluate(honest @ prior - outcomes)
-    deviation = math.sqrt(float(shares @ (costs - shares @ costs) ** 2))
-    if deviation == 0.0:
-        return prior
-    slopes = np.array(pieces.slopes)
-    strength = count / deviation / HOLD
-    return np.asarray(
-        exponentiated_gradient(
-            np.ascontiguousarray(honest), outcomes, shares, slopes, pieces.kinks, prior, strength, STEPS
+    shares, weights, unit = masses / masses.sum(), prior, np.inf
+    decisions, slopes = np.ascontiguousarray(honest), np.array(pieces.slopes)
+    for _ in range(MOST_UNITS):
+        mean = float(shares @ pieces.evaluate(honest @ weights - outcomes))
+        if mean == 0.0 or mean > SETTLED * unit:
+            break
+        unit = mean
+        weights = np.asarray(
+            exponentiated_gradient(
+                decisions, outcomes, shares, slopes, pieces.kinks, prior, count / unit / HOLD, STEPS
+            )
         )
-    )
+    return weights

@@ -19,6 +19,7 @@ from surefoot.forecasts.drift import drift
 from surefoot.forecasts.ensemble import Ensemble
 from surefoot.forecasts.extrapolation import MIDDLE, unbounded_columns
 from surefoot.forecasts.forecaster import one_thread
+from surefoot.forecasts.lags import lagged_columns
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Stack
@@ -105,12 +106,13 @@ def _learn(
     order, masses, places = rows.distinct_rows()
     distinct = rows.take(order, masses)
     products = cost.pieces(rows.n_products)
+    given = np.arange(len(places)) if when is None else np.argsort(when, kind="stable")
+    in_order = rows.take(given[places[given] >= 0])
+    lagged = [lagged_columns(in_order.contexts, outcomes) for outcomes in in_order.outcomes.T]
     with one_thread():
         made = [
-            ensemble.fit(
-                distinct.contexts, distinct.outcomes[:, j], distinct.masses, pieces, seed, frozen
-            )
-            for j, pieces in enumerate(products)
+            ensemble.fit(distinct.contexts, outcomes, distinct.masses, pieces, seed, frozen, known)
+            for outcomes, pieces, known in zip(distinct.outcomes.T, products, lagged, strict=True)
         ]
     decided = np.full(distinct.outcomes.shape, np.nan)
     for j, one in enumerate(made):

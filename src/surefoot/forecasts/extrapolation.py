@@ -41,8 +41,6 @@ TAIL_ROWS, TAIL_SHARE, LONG_TAIL, TIMES_TAIL, LINE_SHARE = 5, 0.15, 0.5, 6.0, 0.
 # What lies beyond all rows seen is left out of a bound where the farthest row is so many times as far
 # from the median as this quantile, and its mirror image below.
 UNBOUNDED_REACH, MIDDLE = 5.0, 0.8
-# A column that is like outcomes and holds at least this share of their very numbers is their past.
-OWN_NUMBERS = 0.2
 
 
 def own_past(rows: Rows) -> IntArray:
@@ -133,7 +131,7 @@ def ranges_of_lines(
     rows
         What the line was learned from.
     past
-        Columns that look like the outcome's own past. A line is not asked for those that are.
+        Columns that are the outcome's own past, of which no line is asked.
     decided
         What the line decides for each row, learned without it.
     slopes
@@ -160,7 +158,7 @@ def ranges_of_lines(
     width, tails = high - low, np.stack([low - ordered[0], ordered[-1] - high])
     for side, j in np.argwhere((width > 0.0) & (tails >= LONG_TAIL * width)):
         column, room = rows.contexts[:, j], usual * width[j]
-        if j in past and np.isin(column, rows.outcomes).mean() >= OWN_NUMBERS:
+        if j in past:
             continue
         beyond = (
             np.maximum(column - high[j] - room, 0.0)

@@ -158,20 +158,46 @@ class Stack:
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
         believed = self._cut(contexts, self.margin) + self._beyond(contexts, MOST_RANGES)
-        move, factor = level_outside(believed[:, past], self.least[past], self.most[past])
-        out = move != 0.0
-        if not out.any():
-            return
-        move, factor, believed = move[out], factor[out], believed[out]
         along = self.along
         if along is None:
             along = np.isin(np.arange(len(self.least)), past).astype(float)
-        decided[out] = self._inside(believed - move[:, None] * along) + move
+        out, followed, _ = self.at_level(believed, past, along, self.least[past], self.most[past])
+        decided[out] = followed
+
+    def at_level(
+        self,
+        contexts: FloatArray,
+        past: IntArray,
+        along: FloatArray,
+        least: FloatArray,
+        most: FloatArray,
+    ) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """Return which rows have their past outside, and decisions for them at its level and inside.
+
+        Parameters
+        ----------
+        contexts
+            Shape (rows, columns).
+        past
+            Columns of the own past.
+        along
+            How much each column changes with the level of the past.
+        least, most
+            Of each column of the past, what counts as inside.
+        """
+        move, factor = level_outside(contexts[:, past], least, most)
+        out = move != 0.0
+        move, factor, contexts = move[out], factor[out], contexts[out]
+        if not out.any():
+            return out, move, move
+        nearest = self._inside(contexts - move[:, None] * along)
+        followed = nearest + move
         if self.lower >= 0.0:  # numbers of both signs have no factor between them
-            level = believed[:, past].mean(axis=1)
-            stretched = believed - (level - level / factor)[:, None] * along
-            stretched[:, past] = believed[:, past] / factor[:, None]
-            decided[out] = 0.5 * (decided[out] + factor * self._inside(stretched))
+            level = contexts[:, past].mean(axis=1)
+            stretched = contexts - (level - level / factor)[:, None] * along
+            stretched[:, past] = contexts[:, past] / factor[:, None]
+            followed = 0.5 * (followed + factor * self._inside(stretched))
+        return out, followed, nearest
 
     @property
     def lowest(self) -> float:
