@@ -88,3 +88,10 @@ class TestFollowing:
         with pytest.warns(DataWarning, match="far outside"):
             near = model.predict(np.array([[12.0, 0.0], [16.0, 0.0]]))
         assert near[1] - near[0] < 2.0
+
+    def test_a_long_tail_that_looks_like_a_past_is_a_line(self):
+        rng = np.random.default_rng(8)
+        incomes = rng.lognormal(0.0, 1.5, (100, 2))
+        model = RobustNewsvendor(1.0, 1.0).fit(incomes, incomes[:, 0] + 0.1 * rng.normal(size=100))
+        assert followed(model) == []
+        assert model.problem_.policy.offset.forecasts[0].lines[1, 0] > 0.0

@@ -192,12 +192,15 @@ def _following(
     stack: Stack, rows: Rows, past: IntArray, lags: IntArray, linear: Candidate, pieces: Pieces
 ) -> Stack:
     """Return a stack that follows the past, and lines where they are known to go on, outside."""
-    if len(past) and not len(lags) and not _worth_following(stack, rows, past, pieces):
-        past = past[:0]
     line = stack.members[1]
     assert isinstance(line, Level)  # of the linear forecast, as candidates come
     decided, slopes = linear.decide(line.constant), line.forecast.theta
-    lines = ranges_of_lines(rows, past, decided, slopes, pieces, MOST_RANGES_OF_LINES)
+    lines = ranges_of_lines(rows, lags, decided, slopes, pieces, MOST_RANGES_OF_LINES)
+    if len(past) and not len(lags):
+        all_lines = bool(lines[:, past].any(axis=0).all())
+        if all_lines or not _worth_following(stack, rows, past, pieces):
+            past = past[:0]
+    lines[:, past] = 0.0
     known = np.flatnonzero(lines.any(axis=0))
     along = moving_along(rows, past)
     along[known] = 0.0
