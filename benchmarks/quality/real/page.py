@@ -86,7 +86,7 @@ def main():
     """Write the tables."""
     parts = [
         "**Tasks that the default was designed on**", table(DESIGN),
-        "**Tasks that were looked at once, when the design was final**", table(JUDGE),
+        "**Tasks that judged an earlier design once, and are known now**", table(JUDGE),
         "The same tasks one by one", by_task(JUDGE),
         f"On {' and '.join(sorted({row['machine'] for row in read_csv(TABLE)}))}. `python -m benchmarks.quality.real`.",
     ]  # fmt: skip
