@@ -93,6 +93,26 @@ def test_a_member_that_hardly_errs_is_believed_with_few_rows():
     assert PIECES.evaluate(H @ weights - y).mean() < 0.1 * PIECES.evaluate(H[:, 0] - y).mean()
 
 
+@pytest.mark.parametrize("share", [1e-9, 1e-16, 1e-20, 1e-100])
+def test_rows_of_negligible_weight_say_nothing(share):
+    X, y = wave(60)
+    wild, far = np.vstack([X, X + 50.0]), np.append(y, 1e6 + y)
+    weights = np.repeat([1.0, share], 60)
+    once = RobustNewsvendor(1.0, 0.2).fit(X, y)
+    again = RobustNewsvendor(1.0, 0.2).fit(wild, far, sample_weight=weights)
+    assert again.predict(X) == pytest.approx(once.predict(X), rel=1e-9)
+    assert again.suspects_ == ()
+
+
+def test_suspects_beside_rows_of_negligible_weight_keep_their_places():
+    X, y = wave(60)
+    y[40] *= 100.0
+    weights = np.where(np.arange(60) < 10, 1e-12, 1.0)
+    with pytest.warns(DataWarning, match="row 40"):
+        model = RobustNewsvendor(1.0, 0.2).fit(X, y, sample_weight=weights)
+    assert [one.row for one in model.suspects_] == [40]
+
+
 def test_the_unit_of_costs_does_not_move_weights():
     rng = np.random.default_rng(1)
     y = rng.normal(size=40)

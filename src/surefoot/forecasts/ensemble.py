@@ -38,6 +38,8 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # Members learn from so many rows at most; more do not change what they say.
 MOST_ROWS = 20_000
+# Rows with less than this share of the largest mass say nothing.
+NEGLIGIBLE = 1e-6
 # The weight of the plain forecast before any data, and how strongly weights are held there.
 FIRST_WEIGHT, HOLD = 0.25, 6.0
 STEPS = 300
@@ -112,6 +114,10 @@ class Ensemble:
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
+        some = np.flatnonzero(masses > NEGLIGIBLE * masses.max())
+        if len(some) < n:
+            part = contexts[some], outcomes[some], masses[some]
+            return self.fit(*part, pieces, seed, frozen, lagged).among(some)
         clean = cleaned(contexts, outcomes)
         kept = clean.kept
         if len(kept) > MOST_ROWS:
@@ -186,6 +192,11 @@ class HonestStack:
     decisions: FloatArray
     kept: IntArray
     suspects: tuple[Suspect, ...]
+
+    def among(self, some: IntArray) -> "HonestStack":
+        """Return the same, of rows that were some of others."""
+        suspects = tuple(one._replace(row=int(some[one.row])) for one in self.suspects)
+        return replace(self, kept=some[self.kept], suspects=suspects)
 
 
 def _following(
