@@ -21,6 +21,17 @@ MOST_TEST, LEAST_TEST = 150, 30
 TABLE = "quality_real"
 
 
+def split_rows(data, name, n, repeat):
+    """Return rows to learn from and rows to judge on: those that follow, where there is time."""
+    rng = rng_for(repeat, f"{name}/{n}")
+    total, test = len(data.y), min(MOST_TEST, len(data.y) - n)
+    if data.ordered:
+        start = int(rng.integers(total - n - test + 1))
+        return np.arange(start, start + n), np.arange(start + n, start + n + test)
+    order = rng.permutation(total)
+    return order[:n], order[n : n + test]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One split of one task at one cost ratio."""
@@ -32,15 +43,8 @@ class Cell:
     repeat: int
 
     def split(self):
-        """Return rows to learn from and rows to judge on: those that follow, where there is time."""
-        data = task(self.task)
-        rng = rng_for(self.repeat, f"{self.task}/{self.n}")
-        total, test = len(data.y), min(MOST_TEST, len(data.y) - self.n)
-        if data.ordered:
-            start = int(rng.integers(total - self.n - test + 1))
-            return np.arange(start, start + self.n), np.arange(start + self.n, start + self.n + test)
-        order = rng.permutation(total)
-        return order[: self.n], order[self.n : self.n + test]
+        """Return rows to learn from and rows to judge on."""
+        return split_rows(task(self.task), self.task, self.n, self.repeat)
 
     def cost(self, method) -> float:
         """Return the mean cost of a method's decisions."""

@@ -13,11 +13,10 @@ from joblib import Parallel, delayed
 from benchmarks.machine import read_csv, write_csv
 from benchmarks.quality.real.methods import METHODS, decide
 from benchmarks.quality.real.page import NAMES, PAGE
-from benchmarks.quality.real.run import LEAST_TEST, MOST_TEST, RATIOS, REPEATS
+from benchmarks.quality.real.run import LEAST_TEST, RATIOS, REPEATS, split_rows
 from benchmarks.quality.real.wide_tasks import wide_tasks
 from benchmarks.sections import put_section
 from surefoot.costs import Newsvendor
-from surefoot.random import rng_for
 
 SIZES = (20, 50, 100, 300)
 HALVES = {"design": 0, "judge": 1}
@@ -36,17 +35,6 @@ GROUPS = {
 }
 
 
-def split(task, n, repeat):
-    """Return rows to learn from and rows to judge on: those that follow, where there is time."""
-    rng, total = rng_for(repeat, f"{task.name}/{n}"), len(task.y)
-    test = min(MOST_TEST, total - n)
-    if task.ordered:
-        start = int(rng.integers(total - n - test + 1))
-        return np.arange(start, start + n), np.arange(start + n, start + n + test)
-    order = rng.permutation(total)
-    return order[:n], order[n : n + test]
-
-
 def costs(half, task, names):
     """Return what methods cost on all cells of a task, repeats averaged."""
     warnings.simplefilter("ignore")
@@ -57,7 +45,7 @@ def costs(half, task, names):
             for method in methods:
                 total = 0.0
                 for repeat in range(REPEATS):
-                    learn, judge = split(task, n, repeat)
+                    learn, judge = split_rows(task, task.name, n, repeat)
                     z = decide(method, task.X[learn], task.y[learn], b, h, repeat, task.X[judge])
                     total += float(cost.evaluate(np.reshape(z, (-1, 1)), task.y[judge, None]).mean())
                 key = (half, task.name, str(task.ordered), str(n), str(b), str(h))
