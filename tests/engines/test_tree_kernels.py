@@ -138,6 +138,17 @@ def test_rounding_does_not_choose_between_splits_that_tie(kind, unit):
     np.testing.assert_allclose(other, first, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [0.1, 1.0 / 3.0, 7.7])
+def test_rounding_does_not_send_rows_halfway_up_or_down(unit):
+    """Whole numbers lie halfway between others that were drawn: contexts in other units change nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 7, size=(90, 5)).astype(float)
+    y = rng.poisson(np.exp(0.3 * X[:, 0] - 0.2 * X[:, 1])).astype(float)
+    first = RobustNewsvendor(3.0, 2.0).fit(X, y).predict(X)
+    other = RobustNewsvendor(3.0, 2.0).fit(unit * X - 0.3, y).predict(unit * X - 0.3)
+    np.testing.assert_allclose(other, first, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("quantile", [0.0, 0.3, 0.5, 1.0])
 def test_quantiles_of_numbers_that_are_often_equal(quantile):
     rng = np.random.default_rng(3)

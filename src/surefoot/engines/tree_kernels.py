@@ -153,7 +153,9 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
             continue
         middle, rows = start + place, ordered[chosen]
         feature[parent] = chosen
-        threshold[parent] = 0.5 * (contexts[chosen, rows[middle - 1]] + contexts[chosen, rows[middle]])
+        # A row that was not drawn may lie halfway, as whole numbers do: rounding must not send it up or down.
+        low, high = contexts[chosen, rows[middle - 1]], contexts[chosen, rows[middle]]
+        threshold[parent] = 0.5 * (low + high) + 0.5 * SAME
         below[parent], above[parent] = node, node + 1
         value[node] = _mean(rows[start:middle], outcomes, weights)
         value[node + 1] = _mean(rows[middle:stop], outcomes, weights)
