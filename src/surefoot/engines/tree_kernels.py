@@ -153,7 +153,7 @@ def _grow(contexts, ordered, count, told, least, asked, words, room, table, node
             continue
         middle, rows = start + place, ordered[chosen]
         feature[parent] = chosen
-        # A row that was not drawn may lie halfway, as whole numbers do: rounding must not send it up or down.
+        # A row that was not drawn may lie halfway, as whole numbers do: rounding is no reason.
         low, high = contexts[chosen, rows[middle - 1]], contexts[chosen, rows[middle]]
         threshold[parent] = 0.5 * (low + high) + 0.5 * SAME
         below[parent], above[parent] = node, node + 1
