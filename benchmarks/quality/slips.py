@@ -1,7 +1,9 @@
-"""One typo on a row with a rare flag, and a series that moves to a new level.
+"""One typo on a row with a rare flag, promotions that are none, and a series that moves to a new level.
 
 python -m benchmarks.quality.slips     half a minute
 """
+
+from itertools import product
 
 import numpy as np
 
@@ -13,8 +15,8 @@ from surefoot.baselines import ERM
 REPEATS, NEW = 12, 3_000
 
 
-def flagged(rows, seed):
-    """Return the cost of a fit whose first flagged outcome is typed times 100 over the clean fit's."""
+def flagged(rows, times, seed):
+    """Return the cost of a fit whose first flagged outcome is typed many times over the clean fit's."""
     rng = np.random.default_rng(seed)
 
     def draw(n):
@@ -25,8 +27,21 @@ def flagged(rows, seed):
 
     (X, y), new = draw(60), draw(NEW)
     clean = fitted(RobustNewsvendor(4.0, 1.0), X, y).cost(*new)
-    y[np.flatnonzero(X[:, 3])[0]] *= 100.0
+    y[np.flatnonzero(X[:, 3])[0]] *= times
     return fitted(RobustNewsvendor(4.0, 1.0), X, y).cost(*new) / clean
+
+
+def promoted(rows, times, seed):
+    """Return what the default costs where flagged outcomes really are so large, and a linear policy."""
+    rng = np.random.default_rng(seed)
+
+    def draw(n):
+        X = np.column_stack([rng.normal(size=(n, 3)), np.arange(n) < rows * n // 60])
+        usual = 50.0 + 5.0 * X[:, 0] + 3.0 * rng.normal(size=n)
+        return X, usual * np.where(X[:, 3] > 0.0, times, 1.0)
+
+    rows, new = draw(60), draw(NEW)
+    return [fitted(make(4.0, 1.0), *rows).cost(*new) for make in (RobustNewsvendor, ERM)]
 
 
 def new_level(n, later, seed):
@@ -41,10 +56,14 @@ def new_level(n, later, seed):
 def main():
     """Run all and write them."""
     rows = []
-    for count in (1, 2, 3, 5):
-        ratios = [flagged(count, seed) for seed in range(REPEATS)]
-        rows.append({"what": f"typo on one of {count} flagged rows of 60, over the clean fit",
+    for count, times in product((1, 2, 3, 5), (100.0, 10.0)):
+        ratios = [flagged(count, times, seed) for seed in range(REPEATS)]
+        rows.append({"what": f"typo times {times:g} on one of {count} flagged rows of 60, over the clean fit",
                      "surefoot": f"{np.mean(ratios):.2f}", "largest": f"{max(ratios):.2f}", "linear": ""})  # fmt: skip
+    for count, times in product((1, 2, 3), (4.0, 30.0)):
+        costs = np.array([promoted(count, times, seed) for seed in range(REPEATS)])
+        rows.append({"what": f"{count} of 60 rows promoted {times:g} times, cost", "surefoot": f"{costs[:, 0].mean():.1f}",
+                     "largest": f"{costs[:, 0].max():.1f}", "linear": f"{costs[:, 1].mean():.1f}"})  # fmt: skip
     for n, later in ((200, 20), (120, 11), (60, 8), (60, 5), (40, 5), (40, 3)):
         costs = np.array([new_level(n, later, seed) for seed in range(REPEATS)])
         rows.append({"what": f"{later} of {n} rows at a new level, cost", "surefoot": f"{costs[:, 0].mean():.1f}",

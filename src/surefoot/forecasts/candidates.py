@@ -11,11 +11,12 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.forecasts.centred import smooth_atoms
-from surefoot.forecasts.cleaning import explained, robust_scale
+from surefoot.forecasts.explanations import explained
 from surefoot.forecasts.extrapolation import nearest_past
 from surefoot.forecasts.forecaster import Bases, Forecaster, HonestForecast, standard_forest
 from surefoot.forecasts.forest_member import leaf_quantiles
 from surefoot.forecasts.members import Exponential, Level, Spreading, with_logarithms
+from surefoot.forecasts.robust_scales import robust_scale
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.sparse import SparseForecaster, may_be_sparse
 from surefoot.forecasts.stack import Member

@@ -126,7 +126,7 @@ class Ensemble:
         kept = kept[np.argsort(outcomes[kept], kind="stable")]
         rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
-        bounds = _decision_bounds(outcomes[kept])
+        bounds = _decision_bounds(clean.outcomes[kept])
         lags = np.flatnonzero(rows.varies & (False if lagged is None else lagged))
         past = np.union1d(lags, own_past(rows)).astype(np.int64)
         tried = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)

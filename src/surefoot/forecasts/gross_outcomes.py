@@ -1,0 +1,227 @@
+"""Outcomes that look like errors, judged by a quick forecast that bounds them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from surefoot.forecasts.explanations import WILD_TIMES, explained
+from surefoot.forecasts.extrapolation import own_past
+from surefoot.forecasts.robust_scales import GROSS, LEAST_ROWS, robust_scale
+from surefoot.forecasts.rows import Rows
+from surefoot.forecasts.spectrum import Spectrum
+from surefoot.typing import BoolArray, FloatArray
+
+# So many scales below the middle on the logarithm, where a factor of ten is a step of 2.3, is nothing.
+GROSS_LOG = 5.0
+# The tail of outcomes is that of so many rows, or this share. One that lies so many times its mean
+# excess beyond the others, on the logarithm, and this factor at least, stands alone.
+TAIL_ROWS, TAIL_SHARE, TIMES_EXCESS, LEAST_FACTOR = 5, 0.1, 4.0, 2.5
+# Of outcomes that are positive but for slips of the sign so many may be negative; one is turned around
+# if it is as far below zero as all but this share are above, and so many scales from its forecast.
+MOST_SIGNS, TURNED, GROSS_TURNED = 0.06, 0.1, 4.0
+# Of positive outcomes, smaller ones than this share of the median count as this on the logarithm.
+LOG_FLOOR = 0.01
+# Outcomes so many scales at most from a forecast of their logarithm, which leaves at most this share of
+# its spread, are in proportion.
+PROPORTION, TELLING = 4.0, 0.5
+# A column of which at least this share are numbers of outcomes is a past.
+SAME_NUMBERS = 0.5
+MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
+# Ridge strengths of the quick forecast that outcomes are judged by.
+QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0, 1e3])
+# Its outcomes are cut anew so often, or until they move by this share of what they may be away.
+TURNS, SETTLED = 10, 1e-3
+# Far outcomes are believed if that leaves at most this share of the errors of the other rows.
+SHARED_LINE = 0.98
+# About so many rows are learned from, at most twice as many.
+MANY_ROWS = 20_000
+
+
+def near_own_past(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
+    """Return which numbers of its own past the outcome of their row is near, shape of the contexts.
+
+    A new level is far from all others, but not from yesterday's. A slip is far from its past.
+
+    >>> sales = np.append(10.0 + np.arange(40.0) % 7, 90.0 + np.arange(4.0) % 3)
+    >>> near_own_past(sales[:-1, None], sales[1:])[[38, 39, 40], 0]
+    array([ True, False,  True])
+    """
+    near = np.zeros(contexts.shape, dtype=bool)
+    if len(outcomes) < LEAST_ROWS:
+        return near
+    # Few rows at a new level hide a past that holds the very numbers of outcomes.
+    same = np.flatnonzero(np.isin(contexts, outcomes).mean(axis=0) >= SAME_NUMBERS)
+    past = np.union1d(own_past(Rows.of(contexts, outcomes, None)), same).astype(np.int64)
+    if len(past):
+        changes = outcomes[:, None] - contexts[:, past]
+        near[:, past] = np.abs(changes) <= GROSS * robust_scale(changes).min()
+        near &= outcomes[:, None] * contexts >= 0.0  # no past bears witness to a turned sign
+        near[np.abs(outcomes) > WILD_TIMES * np.median(np.abs(outcomes))] = False  # 9999 may repeat
+    return near
+
+
+class JudgedOutcomes(NamedTuple):
+    """Which outcomes are gross errors, what was to be expected, and outcomes of bounded influence."""
+
+    gross: BoolArray
+    expected: FloatArray
+    bounded: FloatArray
+
+
+def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcomes:
+    """Judge outcomes by a linear forecast that bounds them.
+
+    An outcome is a gross error if it is many robust scales away from a linear forecast and, where
+    outcomes are positive, beyond what their own distribution lets one expect, too: heavy tails are no
+    errors, and neither are outcomes that their contexts explain. Where most outcomes are one number, as
+    on days without demand, only the others are judged, among themselves.
+    """
+    n, middle = len(outcomes), float(np.median(outcomes))
+    none, expected = np.zeros(n, dtype=bool), np.full(n, middle)
+    others = outcomes != middle
+    if n >= LEAST_ROWS and others.mean() < 0.5:
+        return _judged_among_others(contexts, outcomes, others)
+    width = float(robust_scale(outcomes[:, None])[0])
+    if n < LEAST_ROWS or width == 0.0:
+        return JudgedOutcomes(none, expected, outcomes)
+    expected = expected_outcomes(contexts, outcomes)
+    errors = outcomes - expected
+    scale = float(robust_scale(errors[:, None])[0]) or width
+    middle = float(np.median(errors))
+    away = np.abs(errors - middle) / scale
+    turned = turned_around(outcomes) & (away > GROSS_TURNED)
+    far = (away > GROSS) | turned
+    if far.any():
+        far &= ~near_own_past(contexts, outcomes).any(axis=1)
+    times = np.abs(outcomes) / np.abs(outcomes[~far]).max(initial=1e-300)
+    far &= ~explained(contexts, far, np.where(turned, np.inf, times))
+    low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
+    bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
+    gross = far & beyond_others(outcomes, far)
+    if gross.any() and mostly_positive(outcomes):
+        gross &= ~_in_proportion(contexts, outcomes)
+    return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
+
+
+def mostly_positive(outcomes: FloatArray) -> bool:
+    """Whether outcomes are positive but for a few, which may be slips of the sign."""
+    return bool((outcomes < 0.0).mean() <= MOST_SIGNS and (outcomes > 0.0).mean() > 0.5)
+
+
+def turned_around(outcomes: FloatArray) -> BoolArray:
+    """Return which outcomes have lost their sign: as large as the others, but below zero.
+
+    Numbers that really fall below zero now and then do so by little.
+
+    >>> turned_around(np.array([12.0, 9.0, 15.0, 8.0, -11.0, -0.5] + 40 * [10.0])).nonzero()[0]
+    array([4])
+    """
+    if not (outcomes < 0.0).any() or not mostly_positive(outcomes):
+        return np.zeros(len(outcomes), dtype=bool)
+    return outcomes <= -np.quantile(outcomes[outcomes > 0.0], TURNED)
+
+
+def beyond_others(outcomes: FloatArray, far: BoolArray) -> BoolArray:
+    """Return which outcomes are beyond what the distribution of the others lets one expect.
+
+    Where outcomes are of both signs that is all of them.
+    """
+    if not mostly_positive(outcomes):
+        return np.ones(len(outcomes), dtype=bool)
+    positive = outcomes > 0.0
+    logs = np.log(np.maximum(outcomes, LOG_FLOOR * float(np.median(outcomes[positive]))))
+    spread = max(float(robust_scale(logs[positive][:, None])[0]), 1e-9)
+    least = np.median(logs[positive]) - GROSS_LOG * spread
+    return np.asarray((logs < least) | (outcomes < 0.0) | _alone(logs, positive & ~far))
+
+
+def _in_proportion(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
+    """Return which outcomes are as expected where effects multiply: far, but in proportion."""
+    floor = LOG_FLOOR * float(np.median(outcomes[outcomes > 0.0]))
+    logs = np.log(np.maximum(outcomes, floor))
+    errors = logs - expected_outcomes(contexts, logs)
+    scale, spread = robust_scale(np.column_stack([errors, logs]))
+    near = np.abs(errors - np.median(errors)) <= PROPORTION * scale
+    return np.asarray(near & (outcomes > floor) & (scale <= TELLING * spread))
+
+
+def _alone(logs: FloatArray, sound: BoolArray) -> BoolArray:
+    """Return which numbers lie behind a gap that the tail of those before it does not let one expect.
+
+    In a tail of powers the excess over a number far out has one mean on the logarithm, however far that
+    is (Hill 1975): one in 50 samples has a largest number four times that mean beyond the next.
+    """
+    alone = np.zeros(len(logs), dtype=bool)
+    if sound.sum() < TAIL_ROWS:
+        return alone
+    top = logs[sound].max()
+    ordered = np.concatenate([np.sort(logs[sound]), np.sort(logs[~sound & (logs > top)])])
+    place = np.arange(int(sound.sum()), len(ordered))
+    rows = np.maximum(TAIL_ROWS, (TAIL_SHARE * place).astype(np.int64))
+    total = np.append(0.0, np.cumsum(ordered))
+    excess = (total[place] - total[place - rows]) / rows - ordered[place - rows]
+    gaps = ordered[place] - ordered[place - 1]
+    behind = np.flatnonzero(gaps > np.maximum(np.log(LEAST_FACTOR), TIMES_EXCESS * excess))
+    if len(behind):
+        alone = ~sound & (logs >= ordered[place[behind[0]]])
+    return alone
+
+
+def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:
+    """Return what a linear forecast, learned without the row, expects of each row.
+
+    Far outcomes are cut. Where that serves the other rows, outcomes far from the forecast are cut in
+    their place, and it is learned again until nothing moves (Huber's estimator): so a slip has a
+    bounded say, and a far context still has the outcome that belongs to it. Of many rows some are
+    learned from.
+    """
+    every = max(len(outcomes) // MANY_ROWS, 1)
+    some = Rows.of(contexts[::every], outcomes[::every], None)
+    middle, most = np.median(some.outcomes), GROSS * robust_scale(some.outcomes[:, None])
+    if some.trivial:
+        return np.full(len(outcomes), middle)
+    spectrum = Spectrum.of(some.scaled / np.sqrt(some.scaled.shape[1]), some)
+    bounded = np.clip(some.outcomes, middle - most, middle + most)
+    told, slopes = _settled(spectrum, some, bounded, 1)
+    errors = some.outcomes - told
+    sound = np.abs(errors - np.median(errors)) <= GROSS * robust_scale(errors[:, None])
+    if not sound.all():
+        # Far outcomes that belong to far contexts bring other rows nearer to the line, slips do not.
+        least = SHARED_LINE * np.abs(errors[sound]).mean()
+        for start in (bounded, some.outcomes):
+            other = _settled(spectrum, some, start, TURNS)
+            left = np.abs(some.outcomes - other[0])[sound].mean()
+            if left < least:
+                least, (told, slopes) = left, other
+    if every == 1:
+        return told
+    kept = some.varies
+    return np.asarray(told.mean() + (contexts[:, kept] - some.mean[kept]) / some.spread[kept] @ slopes)
+
+
+def _settled(
+    spectrum: Spectrum, rows: Rows, bounded: FloatArray, turns: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return what is expected of each row, and the slopes, once outcomes are cut where they are far."""
+    for _ in range(turns):
+        paths = spectrum.of_outcomes(rows.telling(bounded)).solve(QUICK, np.zeros(len(QUICK)))
+        likely = paths.by_evidence()
+        told, before = bounded - likely @ paths.errors, bounded
+        errors = rows.outcomes - told
+        middle, most = np.median(errors), GROSS * float(robust_scale(errors[:, None])[0])
+        bounded = np.clip(rows.outcomes, told + middle - most, told + middle + most)
+        if most == 0.0 or np.abs(bounded - before).max() <= SETTLED * most:
+            break
+    return told, likely @ paths.coefficients / np.sqrt(rows.scaled.shape[1])
+
+
+def _judged_among_others(
+    contexts: FloatArray, outcomes: FloatArray, others: BoolArray
+) -> JudgedOutcomes:
+    """Judge those outcomes that are not the number which most of them are."""
+    gross, expected, bounded = np.zeros_like(others), np.full(len(outcomes), np.nan), outcomes.copy()
+    expected[~others] = outcomes[~others]
+    if others.any():
+        told = judged_outcomes(contexts[others], outcomes[others])
+        gross[others], expected[others], bounded[others] = told
+    return JudgedOutcomes(gross, expected, bounded)
