@@ -88,14 +88,6 @@ def test_time_changes_what_is_stated(trend):
     assert "With 95 % confidence" in plain.guarantee()
 
 
-def test_without_a_drift_time_does_not_change_decisions():
-    data = synthetic(n=60, s=5, seed=0)
-    plain = RobustNewsvendor().fit(data.X, data.y)
-    timed = RobustNewsvendor().fit(data.X, data.y, time=np.arange(60))
-    assert timed.drift_ == 0.0
-    np.testing.assert_array_equal(plain.predict(data.X_test), timed.predict(data.X_test))
-
-
 def test_rows_may_come_in_any_order(trend):
     X, y, days = trend
     shuffled = np.random.default_rng(3).permutation(len(y))

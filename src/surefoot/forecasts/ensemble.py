@@ -11,7 +11,8 @@ a member whose errors are a small share of the others'. Up to a constant the fir
 logarithm of the likelihood of outcomes whose errors have a density like exp(-cost), of the scale that
 suits them best. Contexts are cut near what was seen, and decisions near the outcomes seen; beyond, they
 follow the outcome's own past. Rows that look like errors are left out and named. In columns with long
-tails lines may go on.
+tails lines may go on. Where rows are in order of time, H holds decisions on later rows, learned from
+earlier ones, too.
 """
 
 from dataclasses import dataclass, replace
@@ -21,17 +22,16 @@ import numpy as np
 from surefoot.costs import Pieces
 from surefoot.engines.weight_kernel import exponentiated_gradient
 from surefoot.forecasts.candidates import (
-    Candidate,
     by_others,
     candidates,
     fold_masses,
     honest_decisions,
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
-from surefoot.forecasts.extrapolation import moving_along, own_past, ranges_of_lines
-from surefoot.forecasts.members import Level
+from surefoot.forecasts.later_rows import LaterRows, later_rows
+from surefoot.forecasts.outside import decision_bounds, following, pasts, staying
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.stack import MOST_RANGES_OF_LINES, Member, Stack
+from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
 from surefoot.random import rng_for
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -50,10 +50,8 @@ MOST_UNITS, SETTLED = 4, 0.98
 # if they are few. They are called far, which warns, from a whole range on.
 MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
-# Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
-DECISION_GAPS = 20.0
-# A past that may be none is followed from these quantiles outwards to see whether that pays.
-OUTER = 0.3
+# Decisions on a later row count so many times: half of the rows are later ones.
+TIMES_LATER = 2.0
 # A shift is rehearsed with so many draws for each row, and weights answer the worst so many times.
 REHEARSALS, TURNS = 8, 5
 
@@ -94,6 +92,7 @@ class Ensemble:
         seed: int,
         frozen: BoolArray | None = None,
         lagged: BoolArray | None = None,
+        turns: IntArray | None = None,
     ) -> "HonestStack":
         """Learn from rows, which should be distinct.
 
@@ -111,13 +110,16 @@ class Ensemble:
             Columns that do not move when a shift is rehearsed; None is none.
         lagged
             Columns known to hold outcomes of earlier rows; None is none.
+        turns
+            When each row was, None where that is not known.
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
         some = np.flatnonzero(masses > NEGLIGIBLE * masses.max())
         if len(some) < n:
             part = contexts[some], outcomes[some], masses[some]
-            return self.fit(*part, pieces, seed, frozen, lagged).among(some)
+            when = None if turns is None else turns[some]
+            return self.fit(*part, pieces, seed, frozen, lagged, when).among(some)
         clean = cleaned(contexts, outcomes)
         kept = clean.kept
         if len(kept) > MOST_ROWS:
@@ -126,25 +128,29 @@ class Ensemble:
         kept = kept[np.argsort(outcomes[kept], kind="stable")]
         rows = Rows.of(clean.contexts[kept], clean.outcomes[kept], masses[kept])
         margins = max(MARGIN, GAPS / n), max(FAR_MARGIN, FAR_GAPS / n)
-        bounds = _decision_bounds(clean.outcomes[kept])
-        lags = np.flatnonzero(rows.varies & (False if lagged is None else lagged))
-        past = np.union1d(lags, own_past(rows)).astype(np.int64)
+        bounds = decision_bounds(clean.outcomes[kept])
+        past, lags = pasts(rows, lagged)
         tried = candidates(rows, pieces, seed, past, constant=self.protect > 0.0)
         members = [one.member(one.constant(rows, rows.masses, pieces)) for one in tried]
         parts = fold_masses(rows, seed)
         honest = np.clip(honest_decisions(tried, rows, parts, pieces), *bounds)[None]
+        later = None
         if self.protect > 0.0:
             honest = np.clip(honest + self._rehearsed(rows, members, seed, frozen), *bounds)
-
-        def weighed(masses: FloatArray) -> FloatArray:
-            some, count = masses > 0.0, rows.observations(masses)
-            return worst_weights(honest[:, some], rows.outcomes[some], masses[some], pieces, count)
-
-        weights = weighed(rows.masses)
-        stack = Stack(tuple(members), weights, clean.least, clean.most, *margins, *bounds, trend=None)
+        elif turns is not None:
+            later = later_rows(rows, turns[kept], lagged, members, margins, pieces, seed)
+        record = _Record(rows, honest, pieces)
+        stays = later is not None and record.stays(later)
+        if later is not None:
+            record = record.beside(later, stays=stays)
+        stack = Stack(
+            tuple(members), record.weights(rows.masses), clean.least, clean.most, *margins, *bounds,
+            trend=None,
+        )  # fmt: skip
         if self.protect == 0.0:  # to follow contexts is what protection is against
-            stack = _following(stack, rows, past, lags, tried[1], pieces)
-        decided = by_others(parts, lambda masses: np.asarray(honest[0] @ weighed(masses)))
+            stack = following(stack, rows, past, lags, tried[1], pieces)
+            stack = staying(stack) if stays else stack
+        decided = by_others(parts, lambda masses: np.asarray(honest[0] @ record.weights(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 
     def _rehearsed(
@@ -199,43 +205,53 @@ class HonestStack:
         return replace(self, kept=some[self.kept], suspects=suspects)
 
 
-def _following(
-    stack: Stack, rows: Rows, past: IntArray, lags: IntArray, linear: Candidate, pieces: Pieces
-) -> Stack:
-    """Return a stack that follows the past, and lines where they are known to go on, outside."""
-    line = stack.members[1]
-    assert isinstance(line, Level)  # of the linear forecast, as candidates come
-    decided, slopes = linear.decide(line.constant), line.forecast.theta
-    lines = ranges_of_lines(rows, lags, decided, slopes, pieces, MOST_RANGES_OF_LINES)
-    if len(past) and not len(lags):
-        all_lines = bool(lines[:, past].any(axis=0).all())
-        if all_lines or not _worth_following(stack, rows, past, pieces):
-            past = past[:0]
-    lines[:, past] = 0.0
-    known = np.flatnonzero(lines.any(axis=0))
-    along = moving_along(rows, past)
-    along[known] = 0.0
-    return replace(stack, trend=past, along=along, lines=lines)
+@dataclass(frozen=True, eq=False)
+class _Record:
+    """What members decided on rows that they had not seen.
 
-
-def _worth_following(stack: Stack, rows: Rows, past: IntArray, pieces: Pieces) -> bool:
-    """Whether rows far from the middle of what looks like their past cost less if it is followed.
-
-    Many columns are distributed like outcomes. Only the past has their level.
+    Attributes
+    ----------
+    rows
+        What they learned from.
+    decisions
+        Shape (ways, rows, members): of each row, and of later ones.
+    pieces
+        The cost.
+    later
+        Which rows the later ones are; None is none.
     """
-    low, high = np.quantile(rows.contexts[:, past], [OUTER, 1.0 - OUTER], axis=0)
-    along = moving_along(rows, past)
-    out, *decisions = stack.at_level(rows.contexts, past, along, low, high)
-    outcomes, masses = rows.outcomes[out], rows.masses[out]
-    followed, nearest = (masses @ pieces.evaluate(decided - outcomes) for decided in decisions)
-    return bool(followed <= nearest)
 
+    rows: Rows
+    decisions: FloatArray
+    pieces: Pieces
+    later: IntArray | None = None
 
-def _decision_bounds(outcomes: FloatArray) -> tuple[float, float]:
-    """Return the least and the largest sensible decision; never negative where outcomes never were."""
-    low, high = float(outcomes.min()), float(outcomes.max())
-    room = (high - low) * min(DECISION_GAPS / len(outcomes), 1.0)
-    return (max(low - room, 0.0) if low >= 0.0 else low - room), high + room
+    def beside(self, later: LaterRows, *, stays: bool) -> "_Record":
+        """Return the record with later rows, in one of two ways."""
+        told = later.stayed if stays else later.moved
+        decisions = np.concatenate([self.decisions, told[None]], axis=1)
+        return replace(self, decisions=decisions, later=later.places)
+
+    def stays(self, later: LaterRows) -> bool:
+        """Whether later rows cost no more if columns stay where they are."""
+        masses, outcomes = self.rows.masses[later.places], self.rows.outcomes[later.places]
+        moved, stayed = (
+            float(masses @ self.pieces.evaluate(decided - outcomes))
+            for decided in (
+                later.moved @ self.beside(later, stays=False).weights(self.rows.masses),
+                later.stayed @ self.beside(later, stays=True).weights(self.rows.masses),
+            )
+        )
+        return stayed <= moved
+
+    def weights(self, masses: FloatArray) -> FloatArray:
+        """Return the weights of members if rows have these masses, some of which may be zero."""
+        count, outcomes = self.rows.observations(masses), self.rows.outcomes
+        if self.later is not None:
+            outcomes = np.append(outcomes, outcomes[self.later])
+            masses = np.append(masses, TIMES_LATER * masses[self.later])
+        some = masses > 0.0
+        return worst_weights(self.decisions[:, some], outcomes[some], masses[some], self.pieces, count)
 
 
 def worst_weights(

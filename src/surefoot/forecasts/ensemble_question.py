@@ -109,11 +109,17 @@ def _learn(
     given = np.arange(len(places)) if when is None else np.argsort(when, kind="stable")
     in_order = rows.take(given[places[given] >= 0])
     lagged = [lagged_columns(in_order.contexts, outcomes) for outcomes in in_order.outcomes.T]
+    turns = np.full(len(distinct.outcomes), len(places))
+    late_as = np.arange(len(places)) if when is None else when
+    np.minimum.at(turns, places[places >= 0], late_as[places >= 0])
     with one_thread():
         made = [
-            ensemble.fit(distinct.contexts, outcomes, distinct.masses, pieces, seed, frozen, known)
+            ensemble.fit(
+                distinct.contexts, outcomes, distinct.masses, pieces, seed, frozen, known,
+                None if when is None and not known.any() else turns,
+            )
             for outcomes, pieces, known in zip(distinct.outcomes.T, products, lagged, strict=True)
-        ]
+        ]  # fmt: skip
     decided = np.full(distinct.outcomes.shape, np.nan)
     for j, one in enumerate(made):
         decided[one.kept, j] = one.decisions

@@ -1,0 +1,145 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from surefoot import RobustNewsvendor
+from surefoot.costs import Pieces
+from surefoot.forecasts.ensemble import Ensemble
+from surefoot.forecasts.later_rows import later_rows
+from surefoot.forecasts.members import Exponential, Level
+from surefoot.forecasts.outside import staying
+from surefoot.forecasts.rows import Rows
+from surefoot.random import rng_for
+
+PIECES, MARGINS, DAYS = Pieces.kinked(up=1.0, down=4.0), (0.05, 1.0), np.arange(80)
+
+
+def sales(seed=0, n=80):
+    """Lags and an index that grows beside a series."""
+    rng = np.random.default_rng(seed)
+    z = 20.0 + 0.5 * np.arange(n + 2) + 3.0 * rng.normal(size=n + 2)
+    return np.column_stack([z[1:-1], z[:-2], 5.0 + np.arange(n) / 7 + rng.normal(size=n)]), z[2:]
+
+
+def learned(X, y):
+    lagged = np.array([True, True, False])
+    return Ensemble().fit(X, y, None, PIECES, 0, lagged=lagged).stack, lagged
+
+
+def decided(X, y, turns=DAYS):
+    """Later rows of a table sorted by its outcomes, as ensembles have it, but told in order of time."""
+    order = np.argsort(y, kind="stable")
+    stack, lagged = learned(X, y)
+    later = later_rows(
+        Rows.of(X[order], y[order], None), turns[order], lagged, stack.members, MARGINS, PIECES, 0
+    )
+    days = turns[order][later.places]
+    return days, *(told[np.argsort(days)] for told in (later.moved, later.stayed))
+
+
+def test_later_rows_are_decided_as_by_an_ensemble_of_the_rows_before():
+    X, y = sales()
+    days, moved, stayed = decided(X, y)
+    assert sorted(days) == list(range(40, 80))
+    for start, rows in ((40, slice(40, 60)), (60, slice(60, 80))):
+        stack, _ = learned(X[:start], y[:start])
+        stack = replace(stack, margin=MARGINS[0], far_margin=MARGINS[1])
+        for way, told in ((stack, moved), (staying(stack), stayed)):
+            alone = [replace(way, members=(one,), weights=np.ones(1)) for one in stack.members]
+            expected = np.column_stack([one(X[rows]) for one in alone])
+            np.testing.assert_allclose(told[rows.start - 40 : rows.stop - 40], expected, rtol=1e-12)
+
+
+def test_no_row_has_a_say_in_decisions_before_it():
+    X, y = sales()
+    changed = y.copy()
+    changed[60:] += rng_for(0, "new").normal(size=20)
+    before, after = decided(X, y)[1], decided(X, changed)[1]
+    np.testing.assert_allclose(before, after, rtol=1e-9)
+    changed[50] += 5.0
+    after = decided(X, changed)[1]
+    np.testing.assert_allclose(before[:20], after[:20], rtol=1e-9)
+    assert (before[20:] != after[20:]).any()
+
+
+def test_rows_of_one_time_stay_together():
+    X, y = sales()
+    assert min(decided(X, y, DAYS // 12)[0]) == 36 // 12
+    rows = Rows.of(X, y, None)
+    members = learned(X, y)[0].members
+    assert later_rows(rows, np.zeros(80, dtype=int), None, members, MARGINS, PIECES, 0) is None
+
+
+def test_few_rows_have_no_later_ones():
+    X, y = sales(n=19)
+    members = learned(X, y)[0].members
+    assert later_rows(Rows.of(X, y, None), np.arange(19), None, members, MARGINS, PIECES, 0) is None
+
+
+def test_a_member_that_early_rows_do_not_allow_decides_as_the_first():
+    X, y = sales(n=24)  # twelve rows have no spreading member
+    stack, lagged = learned(X, y)
+    later = later_rows(Rows.of(X, y, None), np.arange(24), lagged, stack.members, MARGINS, PIECES, 0)
+    place = [type(one).__name__ for one in stack.members].index("Spreading")
+    np.testing.assert_array_equal(later.moved[:6, place], later.moved[:6, 0])
+
+
+def wages(seed, n=150):
+    """A level that doubles, and its logarithm: in between both say the same."""
+    rng = np.random.default_rng(seed)
+    z = 2.5 * np.exp(0.01 * np.arange(n + 1)) + 0.01 * rng.normal(size=n + 1)
+    return np.column_stack([z[:-1], np.log(z[:-1]), z[:-1] ** 2]), z[1:]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_those_of_days_ahead_where_rows_are_in_order(seed):
+    X, y = wages(seed)
+    lagged = np.array([True, False, False])
+    costs = [
+        PIECES.evaluate(stack(X[80:]) - y[80:]).mean()
+        for stack in (
+            Ensemble().fit(X[:80], y[:80], None, PIECES, 0, lagged=lagged, turns=turns).stack
+            for turns in (None, np.arange(80))
+        )
+    ]
+    assert costs[1] < 0.5 * costs[0]
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_columns_go_with_the_past_or_stay_as_later_rows_cost_less(leads):
+    rng = np.random.default_rng(0)
+    if leads:  # the change of sales is that of the indicator before
+        steps = np.cumsum(rng.normal(0.3, 1.0, 83))
+        z = 50.0 + 5.0 * np.append(0.0, steps[:-1]) + 0.1 * rng.normal(size=83)
+        X, y = np.column_stack([steps[1:-1], steps[:-2], z[1:-1]]), z[2:]
+        lagged = np.array([False, False, True])
+    else:
+        X, y = wages(0, 81)
+        lagged = np.array([True, False, False])
+    stack = Ensemble().fit(X, y, None, PIECES, 0, lagged=lagged, turns=np.arange(len(y))).stack
+    others = ~np.isin(np.arange(3), stack.trend)
+    assert others.any()
+    assert (stack.along[others] > 0.0).any() == leads
+
+
+def test_time_costs_nothing_where_nothing_changes():
+    costs = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1060, 5))
+        y = 20.0 + X[:, 0] + rng.normal(size=1060)
+        for time in (None, np.arange(60)):
+            model = RobustNewsvendor(1.0, 0.2).fit(X[:60], y[:60], time=time)
+            costs.append(model.cost(X[60:], y[60:]))
+    without, given = np.reshape(costs, (6, 2)).T
+    assert np.exp(np.log(given / without).mean()) < 1.02
+
+
+def test_a_lag_told_by_its_numbers_says_that_rows_are_in_order():
+    X, y = wages(0)
+    timed = RobustNewsvendor(4.0, 1.0).fit(X[:80], y[:80], time=np.arange(80))
+    plain = RobustNewsvendor(4.0, 1.0).fit(X[:80], y[:80])
+    stacks = [model.problem_.policy.offset.forecasts[0] for model in (timed, plain)]
+    np.testing.assert_array_equal(stacks[0].weights, stacks[1].weights)
+    assert {Level, Exponential} <= {type(one) for one in stacks[0].members}
