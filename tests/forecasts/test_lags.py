@@ -44,6 +44,10 @@ class TestLaggedColumns:
         y, X = (rng.poisson(0.3, size).astype(float) for size in (100, (100, 20)))
         assert not lagged_columns(X, y).any()
 
+    def test_a_lag_of_a_year_of_weeks_is_found(self):
+        X, y = with_lags(walk(160), (52,))
+        assert lagged_columns(X, y).tolist() == [True, False]
+
     def test_some_rows_may_be_missing(self):
         X, y = with_lags(walk(120), (1, 5))
         kept = np.setdiff1d(np.arange(len(y)), [17, 60, 61, 90])
@@ -54,6 +58,17 @@ class TestLaggedColumns:
         mixed = np.random.default_rng(3).permutation(len(y))
         assert not lagged_columns(X[mixed], y[mixed]).any()
         assert not lagged_columns(X[:9], y[:9]).any()
+
+    def test_rows_sorted_by_their_outcome_have_none(self):
+        rng = np.random.default_rng(4)
+        y = rng.poisson(3.0, 200).astype(float)
+        x = np.where(rng.uniform(size=200) < 0.85, y, rng.poisson(3.0, 200))
+        order = np.argsort(y, kind="stable")
+        assert not lagged_columns(x[order, None], y[order]).any()
+
+    def test_a_column_of_outcomes_that_change_seldom_is_no_lag_but_one_of_those_before_is(self):
+        y = np.repeat(np.random.default_rng(5).normal(size=50), 4)
+        assert lagged_columns(np.column_stack([y[1:], y[:-1]]), y[1:]).tolist() == [False, True]
 
     def test_constant_outcomes_have_none(self):
         assert not lagged_columns(np.ones((40, 2)), np.ones(40)).any()

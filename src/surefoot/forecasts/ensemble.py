@@ -28,7 +28,7 @@ from surefoot.forecasts.candidates import (
     honest_decisions,
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
-from surefoot.forecasts.later_rows import LaterRows, later_rows
+from surefoot.forecasts.later_rows import LaterRows, Occurrences, later_rows
 from surefoot.forecasts.outside import decision_bounds, following, pasts, staying
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
@@ -50,7 +50,7 @@ MOST_UNITS, SETTLED = 4, 0.98
 # if they are few. They are called far, which warns, from a whole range on.
 MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
-# Decisions on a later row count so many times: half of the rows are later ones.
+# Decisions on a later row count so many times: half of the rows, if not of one time, are later ones.
 TIMES_LATER = 2.0
 # A shift is rehearsed with so many draws for each row, and weights answer the worst so many times.
 REHEARSALS, TURNS = 8, 5
@@ -92,7 +92,7 @@ class Ensemble:
         seed: int,
         frozen: BoolArray | None = None,
         lagged: BoolArray | None = None,
-        turns: IntArray | None = None,
+        occurrences: Occurrences | None = None,
     ) -> "HonestStack":
         """Learn from rows, which should be distinct.
 
@@ -110,15 +110,16 @@ class Ensemble:
             Columns that do not move when a shift is rehearsed; None is none.
         lagged
             Columns known to hold outcomes of earlier rows; None is none.
-        turns
-            When each row was, None where that is not known.
+        occurrences
+            When each row was, None where that is not known. Nothing is asked of it where a shift is
+            rehearsed.
         """
         n = len(outcomes)
         masses = np.ones(n) if masses is None else masses
         some = np.flatnonzero(masses > NEGLIGIBLE * masses.max())
         if len(some) < n:
             part = contexts[some], outcomes[some], masses[some]
-            when = None if turns is None else turns[some]
+            when = None if occurrences is None else occurrences.among(some, n)
             return self.fit(*part, pieces, seed, frozen, lagged, when).among(some)
         clean = cleaned(contexts, outcomes)
         kept = clean.kept
@@ -137,8 +138,9 @@ class Ensemble:
         later = None
         if self.protect > 0.0:
             honest = np.clip(honest + self._rehearsed(rows, members, seed, frozen), *bounds)
-        elif turns is not None:
-            later = later_rows(rows, turns[kept], lagged, members, margins, pieces, seed)
+        elif occurrences is not None:
+            when = occurrences.among(kept, n)
+            later = later_rows(rows, when, lagged, members, margins, pieces, seed)
         record = _Record(rows, honest, pieces)
         stays = later is not None and record.stays(later)
         if later is not None:
@@ -218,38 +220,40 @@ class _Record:
     pieces
         The cost.
     later
-        Which rows the later ones are; None is none.
+        The later ones; None is none.
     """
 
     rows: Rows
     decisions: FloatArray
     pieces: Pieces
-    later: IntArray | None = None
+    later: LaterRows | None = None
 
     def beside(self, later: LaterRows, *, stays: bool) -> "_Record":
         """Return the record with later rows, in one of two ways."""
         told = later.stayed if stays else later.moved
         decisions = np.concatenate([self.decisions, told[None]], axis=1)
-        return replace(self, decisions=decisions, later=later.places)
+        return replace(self, decisions=decisions, later=later)
 
     def stays(self, later: LaterRows) -> bool:
-        """Whether later rows cost no more if columns stay where they are."""
-        masses, outcomes = self.rows.masses[later.places], self.rows.outcomes[later.places]
+        """Whether later rows cost less if columns stay where they are."""
+        outcomes = self.rows.outcomes[later.places]
         moved, stayed = (
-            float(masses @ self.pieces.evaluate(decided - outcomes))
+            float(later.masses @ self.pieces.evaluate(decided - outcomes))
             for decided in (
                 later.moved @ self.beside(later, stays=False).weights(self.rows.masses),
                 later.stayed @ self.beside(later, stays=True).weights(self.rows.masses),
             )
         )
-        return stayed <= moved
+        return stayed < moved
 
     def weights(self, masses: FloatArray) -> FloatArray:
         """Return the weights of members if rows have these masses, some of which may be zero."""
         count, outcomes = self.rows.observations(masses), self.rows.outcomes
         if self.later is not None:
-            outcomes = np.append(outcomes, outcomes[self.later])
-            masses = np.append(masses, TIMES_LATER * masses[self.later])
+            places = self.later.places
+            shares = masses[places] / self.rows.masses[places]
+            outcomes = np.append(outcomes, outcomes[places])
+            masses = np.append(masses, TIMES_LATER * shares * self.later.masses)
         some = masses > 0.0
         return worst_weights(self.decisions[:, some], outcomes[some], masses[some], self.pieces, count)
 

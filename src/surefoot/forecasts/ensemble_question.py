@@ -20,6 +20,7 @@ from surefoot.forecasts.ensemble import Ensemble
 from surefoot.forecasts.extrapolation import MIDDLE, unbounded_columns
 from surefoot.forecasts.forecaster import one_thread
 from surefoot.forecasts.lags import lagged_columns
+from surefoot.forecasts.later_rows import Occurrences
 from surefoot.forecasts.rolling import Rolling, rolling
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Stack
@@ -109,14 +110,14 @@ def _learn(
     given = np.arange(len(places)) if when is None else np.argsort(when, kind="stable")
     in_order = rows.take(given[places[given] >= 0])
     lagged = [lagged_columns(in_order.contexts, outcomes) for outcomes in in_order.outcomes.T]
-    turns = np.full(len(distinct.outcomes), len(places))
-    late_as = np.arange(len(places)) if when is None else when
-    np.minimum.at(turns, places[places >= 0], late_as[places >= 0])
+    some = np.flatnonzero(places >= 0)
+    turns = some if when is None else when[some]
+    occurrences = Occurrences(places[some], turns, rows.masses[some])
     with one_thread():
         made = [
             ensemble.fit(
                 distinct.contexts, outcomes, distinct.masses, pieces, seed, frozen, known,
-                None if when is None and not known.any() else turns,
+                None if when is None and not known.any() else occurrences,
             )
             for outcomes, pieces, known in zip(distinct.outcomes.T, products, lagged, strict=True)
         ]  # fmt: skip

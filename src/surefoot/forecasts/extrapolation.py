@@ -106,10 +106,11 @@ def moving_along(rows: Rows, past: IntArray) -> FloatArray:
     others, and for flags.
     """
     slopes_along = np.zeros(rows.contexts.shape[1])
-    if not len(past):
-        return slopes_along
+    slopes_along[past] = 1.0
     centred, kept = rows.outcomes - rows.average, np.flatnonzero(rows.varies)
     square = rows.masses @ centred**2
+    if not len(past) or square == 0.0:
+        return slopes_along
     slopes = (rows.masses * centred) @ (rows.contexts[:, kept] - rows.mean[kept]) / square
     shares = slopes * np.sqrt(square / rows.masses.sum()) / rows.spread[kept]
     least, most = rows.contexts[:, kept].min(axis=0), rows.contexts[:, kept].max(axis=0)

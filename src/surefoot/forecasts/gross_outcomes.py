@@ -13,9 +13,9 @@ from surefoot.typing import BoolArray, FloatArray
 
 # So many scales below the middle on the logarithm, where a factor of ten is a step of 2.3, is nothing.
 GROSS_LOG = 5.0
-# The tail of outcomes is that of so many rows, or this share. One that lies so many times its mean
-# excess beyond the others, on the logarithm, and this factor at least, stands alone.
-TAIL_ROWS, TAIL_SHARE, TIMES_EXCESS, LEAST_FACTOR = 5, 0.1, 4.0, 2.5
+# The tail of outcomes is that of so many rows, or this share. One that lies behind a gap, on the
+# logarithm, that this share of samples of a tail of powers has, and this factor at least, stands alone.
+TAIL_ROWS, TAIL_SHARE, ALONE_BY_CHANCE, LEAST_FACTOR = 5, 0.1, 0.05, 2.5
 # Of outcomes that are positive but for slips of the sign so many may be negative; one is turned around
 # if it is as far below zero as all but this share are above, and so many scales from its forecast.
 MOST_SIGNS, TURNED, GROSS_TURNED = 0.06, 0.1, 4.0
@@ -132,7 +132,7 @@ def beyond_others(outcomes: FloatArray, far: BoolArray) -> BoolArray:
     logs = np.log(np.maximum(outcomes, LOG_FLOOR * float(np.median(outcomes[positive]))))
     spread = max(float(robust_scale(logs[positive][:, None])[0]), 1e-9)
     least = np.median(logs[positive]) - GROSS_LOG * spread
-    return np.asarray((logs < least) | (outcomes < 0.0) | _alone(logs, positive & ~far))
+    return np.asarray((logs < least) | (outcomes < 0.0) | standing_alone(logs, positive & ~far))
 
 
 def _in_proportion(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
@@ -145,11 +145,12 @@ def _in_proportion(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
     return np.asarray(near & (outcomes > floor) & (scale <= TELLING * spread))
 
 
-def _alone(logs: FloatArray, sound: BoolArray) -> BoolArray:
+def standing_alone(logs: FloatArray, sound: BoolArray) -> BoolArray:
     """Return which numbers lie behind a gap that the tail of those before it does not let one expect.
 
-    In a tail of powers the excess over a number far out has one mean on the logarithm, however far that
-    is (Hill 1975): one in 50 samples has a largest number four times that mean beyond the next.
+    In a tail of powers the spacings of logarithms are independent and exponential, each divided by its
+    place from the top (Renyi 1953); so a gap over the mean of the spacings below it is as likely as
+    Hill's estimate (1975) lets one say, however far out that is.
     """
     alone = np.zeros(len(logs), dtype=bool)
     if sound.sum() < TAIL_ROWS:
@@ -158,10 +159,14 @@ def _alone(logs: FloatArray, sound: BoolArray) -> BoolArray:
     ordered = np.concatenate([np.sort(logs[sound]), np.sort(logs[~sound & (logs > top)])])
     place = np.arange(int(sound.sum()), len(ordered))
     rows = np.maximum(TAIL_ROWS, (TAIL_SHARE * place).astype(np.int64))
-    total = np.append(0.0, np.cumsum(ordered))
-    excess = (total[place] - total[place - rows]) / rows - ordered[place - rows]
+    total, spacings = np.append(0.0, np.cumsum(ordered)), rows - 1
+    # The sum of the spacings, each times its place: that of the excesses, and the largest once more.
+    spread = (
+        total[place] - total[place - rows] + ordered[place - 1] - (rows + 1) * ordered[place - rows]
+    )
+    times = ALONE_BY_CHANCE ** (-1.0 / spacings) - 1.0
     gaps = ordered[place] - ordered[place - 1]
-    behind = np.flatnonzero(gaps > np.maximum(np.log(LEAST_FACTOR), TIMES_EXCESS * excess))
+    behind = np.flatnonzero(gaps > np.maximum(np.log(LEAST_FACTOR), times * spread))
     if len(behind):
         alone = ~sound & (logs >= ordered[place[behind[0]]])
     return alone

@@ -43,13 +43,14 @@ def lagged_columns(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
     contexts = contexts[:, looked_at]
     places = np.minimum(np.searchsorted(numbers, contexts), len(numbers) - 1)
     chance = np.where(numbers[places] == contexts, counts[places] / n, 0.0).mean(axis=0)
+    # Sorted rows, and outcomes that change seldom, agree with those before if a column is theirs.
+    now = (contexts == outcomes[:, None]).mean(axis=0)
     for lag in range(1, min(n - LEAST_PAIRS, MOST_LAG) + 1 if len(looked_at) else 1):
         pairs = n - lag
         agree = (contexts[lag:] == outcomes[:-lag, None]).sum(axis=0)
         beyond = agree - chance * pairs
         deviation = np.sqrt(pairs * chance * (1.0 - chance) + 1.0)
-        clear = (beyond >= LEAST_AGREEMENT * (1.0 - chance) * pairs) & (
-            beyond >= LEAST_DEVIATIONS * deviation
-        )
+        clear = beyond >= LEAST_AGREEMENT * (1.0 - chance) * pairs
+        clear &= (beyond >= LEAST_DEVIATIONS * deviation) & (agree > now * pairs)
         lagged[looked_at[clear]] = True
     return lagged

@@ -24,6 +24,41 @@ from surefoot.typing import BoolArray, FloatArray, IntArray
 ORIGINS, LEAST_ROWS = (0.5, 0.75), 20
 
 
+class Occurrences(NamedTuple):
+    """When rows were there; one that is there twice has two.
+
+    Attributes
+    ----------
+    places
+        Of each occurrence, which row it is.
+    turns
+        When it was.
+    masses
+        How often it counts.
+    """
+
+    places: IntArray
+    turns: IntArray
+    masses: FloatArray
+
+    def among(self, some: IntArray, n: int) -> "Occurrences":
+        """Return the occurrences of some of n rows, in their order.
+
+        >>> twice = Occurrences(np.array([0, 1, 1]), np.array([5, 6, 7]), np.ones(3))
+        >>> twice.among(np.array([1]), 2).turns
+        array([6, 7])
+        """
+        place = np.full(n, -1, dtype=np.int64)
+        place[some] = np.arange(len(some))
+        kept = np.flatnonzero(place[self.places] >= 0)
+        return Occurrences(place[self.places[kept]], self.turns[kept], self.masses[kept])
+
+    def masses_of(self, chosen: IntArray, n: int) -> FloatArray:
+        """Return how often each of n rows counts by chosen occurrences."""
+        counts = np.bincount(self.places[chosen], weights=self.masses[chosen], minlength=n)
+        return counts.astype(float)
+
+
 class LaterRows(NamedTuple):
     """Later rows with their decisions, one for each member.
 
@@ -31,19 +66,22 @@ class LaterRows(NamedTuple):
     ----------
     places
         Which rows these are.
+    masses
+        How often each counts as a later one.
     moved, stayed
         Decisions if columns that rise with the outcome go with its past to a new level, and if they
         stay where they are; shape (later rows, members).
     """
 
     places: IntArray
+    masses: FloatArray
     moved: FloatArray
     stayed: FloatArray
 
 
 def later_rows(
     rows: Rows,
-    turns: IntArray,
+    occurrences: Occurrences,
     lagged: BoolArray | None,
     members: Sequence[Member],
     margins: tuple[float, float],
@@ -52,18 +90,20 @@ def later_rows(
 ) -> LaterRows | None:
     """Return what members would have decided on later rows, None with few rows.
 
+    What is an error, and which columns hold earlier outcomes, is known from all rows.
+
     Parameters
     ----------
     rows
         In any order.
-    turns
-        When each row was; rows of one time stay together.
+    occurrences
+        When each row was; those of one time stay together.
     lagged
         Columns known to hold outcomes of earlier rows; None is none.
     members
         Of all rows. One that fewer rows do not allow decides as the first does.
     margins
-        How far outside contexts are cut, and called far, in ranges.
+        How far outside contexts are cut, and called far, in ranges: as by members of all rows.
     pieces, seed
         As members were learned with.
 
@@ -73,31 +113,31 @@ def later_rows(
     >>> rows, cost = Rows.of(X, X[:, 0], None), Pieces.kinked(up=1.0, down=1.0)
     >>> tried = candidates(rows, cost, 0, pasts(rows, None)[0], constant=False)
     >>> members = [one.member(0.0) for one in tried]
-    >>> later = later_rows(rows, np.arange(40), None, members, (0.05, 1.0), cost, 0)
+    >>> days = Occurrences(np.arange(40), np.arange(40), np.ones(40))
+    >>> later = later_rows(rows, days, None, members, (0.05, 1.0), cost, 0)
     >>> later.places.min(), later.moved.shape == (20, len(members))
     (np.int64(20), True)
     """
-    n, order = len(turns), np.argsort(turns, kind="stable")
-    if n < LEAST_ROWS:
+    n, order = len(rows.outcomes), np.argsort(occurrences.turns, kind="stable")
+    if len(order) < LEAST_ROWS:
         return None
-    edges = [int(np.searchsorted(turns[order], turns[order[int(n * share)]])) for share in ORIGINS]
-    blocks = [
-        (np.sort(order[:start]), order[start:end])
-        for start, end in zip(edges, [*edges[1:], n], strict=True)
-        if min(ORIGINS) * LEAST_ROWS <= start < end
-    ]
-    if not blocks:
-        return None
-    found = [
-        _decided(rows, early, late, lagged, members, margins, pieces, seed) for early, late in blocks
-    ]
-    moved, stayed = (np.vstack(ways) for ways in zip(*found, strict=True))
-    return LaterRows(np.concatenate([late for _, late in blocks]), moved, stayed)
+    turns, count = occurrences.turns[order], np.cumsum(occurrences.masses[order])
+    edges = [int(np.searchsorted(count, share * count[-1], side="right")) for share in ORIGINS]
+    edges = [int(np.searchsorted(turns, turns[edge])) for edge in edges]
+    found = []
+    for start, end in zip(edges, [*edges[1:], len(order)], strict=True):
+        if not min(ORIGINS) * LEAST_ROWS <= start < end:
+            continue
+        early, late = (occurrences.masses_of(chosen, n) for chosen in (order[:start], order[start:end]))
+        places = np.flatnonzero(late)
+        ways = _decided(rows, early, places, lagged, members, margins, pieces, seed)
+        found.append(LaterRows(places, late[places], *ways))
+    return LaterRows(*map(np.concatenate, zip(*found, strict=True))) if found else None
 
 
 def _decided(
     rows: Rows,
-    early: IntArray,
+    masses: FloatArray,
     late: IntArray,
     lagged: BoolArray | None,
     members: Sequence[Member],
@@ -105,8 +145,9 @@ def _decided(
     pieces: Pieces,
     seed: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return decisions on late rows, learned from early ones, in both ways."""
-    seen = Rows.of(rows.contexts[early], rows.outcomes[early], rows.masses[early])
+    """Return decisions on late rows, learned from rows of such masses, in both ways."""
+    early = np.flatnonzero(masses)
+    seen = Rows.of(rows.contexts[early], rows.outcomes[early], masses[early])
     past, lags = pasts(seen, lagged)
     tried = candidates(seen, pieces, seed, past, constant=False)
     learned = [one.member(one.constant(seen, seen.masses, pieces)) for one in tried]

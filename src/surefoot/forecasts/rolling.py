@@ -14,11 +14,14 @@ from scipy.special import stdtrit
 
 from surefoot.forecasts.rows import observed
 from surefoot.nominals import Empirical
+from surefoot.random import rng_for
 from surefoot.typing import FloatArray, IntArray
 
 BLOCKS = 5
 # An ensemble learns from so many rows at least, and so many blocks are needed to see how they vary.
 LEAST_ROWS, LEAST_BLOCKS = 8, 3
+# So many rows of a block, a random choice, say what it costs.
+MOST_ROWS = 20_000
 
 
 class Rolling(NamedTuple):
@@ -63,8 +66,11 @@ def rolling(
         The cost of each row from decisions and outcomes.
     """
     blocks, costs = later_blocks(times, rows.masses), []
-    for block in blocks:
-        decide = learn(rows.take(np.arange(block[0])))
+    for whole in blocks:
+        decide = learn(rows.take(np.arange(whole[0])))
+        block = whole
+        if len(whole) > MOST_ROWS:  # every seventh row might be a Monday
+            block = np.sort(rng_for(0, "block").choice(whole, MOST_ROWS, replace=False))
         paid = cost(decide(rows.contexts[block]), rows.outcomes[block])
         costs.append(float(np.average(paid, weights=rows.masses[block])))
     if not blocks:
