@@ -6,9 +6,12 @@ import numpy as np
 
 from surefoot.forecasts.gross_outcomes import (
     MOST_SUSPECTS,
+    copies,
     expected_outcomes,
+    holds_outcomes,
     judged_outcomes,
     near_own_past,
+    wild,
 )
 from surefoot.forecasts.robust_scales import GROSS, LEAST_ROWS, robust_scale
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -155,10 +158,13 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
         gross &= lone | ~near_own_past(contexts, outcomes)
         # A context that the outcome bears witness to is no slip, however far it is. A lone level is:
         # it makes all others of its column so alike that no outcome can speak against it.
-        gross &= lone | ~_belonging(contexts, cut, outcomes)[:, None]
+        # Nor is an earlier outcome that nothing but another wild one follows: a slip may repeat.
+        repeats = wild(outcomes)[:, None] & holds_outcomes(contexts, outcomes)
+        gross &= lone | repeats | ~_belonging(contexts, cut, outcomes)[:, None]
         least, most = column_range(contexts, gross)
         cut = np.clip(contexts, least, most)
     wrong, expected, bounded = judged_outcomes(cut, outcomes)
+    gross |= copies(contexts, outcomes, wrong)
     suspects = [
         Suspect(int(i), "outcome", float(outcomes[i]), float(expected[i]))
         for i in np.flatnonzero(wrong)
@@ -168,4 +174,7 @@ def cleaned(contexts: FloatArray, outcomes: FloatArray) -> Cleaned:
     ]
     lost = wrong | gross.any(axis=1)
     kept = np.flatnonzero(~(lost if lost.mean() <= MOST_LOST else wrong))
+    if wrong.any():  # what only they hold was not seen
+        least, most = column_range(contexts[kept], gross[kept])
+        cut = np.clip(contexts, least, most)
     return Cleaned(cut, bounded, least, most, kept, tuple(suspects))

@@ -19,6 +19,8 @@ TAIL_ROWS, TAIL_SHARE, ALONE_BY_CHANCE, LEAST_FACTOR = 5, 0.1, 0.05, 2.5
 # Of outcomes that are positive but for slips of the sign so many may be negative; one is turned around
 # if it is as far below zero as all but this share are above, and so many scales from its forecast.
 MOST_SIGNS, TURNED, GROSS_TURNED = 0.06, 0.1, 4.0
+# What is expected counts as this quantile of positive outcomes at least where it is a factor.
+TYPICAL = 0.25
 # Of positive outcomes, smaller ones than this share of the median count as this on the logarithm.
 LOG_FLOOR = 0.01
 # Outcomes so many scales at most from a forecast of their logarithm, which leaves at most this share of
@@ -37,6 +39,30 @@ SHARED_LINE = 0.98
 MANY_ROWS = 20_000
 
 
+def wild(outcomes: FloatArray) -> BoolArray:
+    """Return which outcomes are many times as large as the middle one."""
+    sizes = np.abs(outcomes)
+    return np.asarray(sizes > WILD_TIMES * np.median(sizes))
+
+
+def holds_outcomes(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
+    """Return which columns hold the very numbers of outcomes."""
+    return np.asarray(np.isin(contexts, outcomes).mean(axis=0) >= SAME_NUMBERS)
+
+
+def copies(contexts: FloatArray, outcomes: FloatArray, wrong: BoolArray) -> BoolArray:
+    """Return which contexts repeat an outcome that is wrong, in columns that hold earlier ones.
+
+    >>> sales = np.array([5.0, 6.0, -7.0, 8.0, 9.0])
+    >>> copies(sales[:-1, None], sales[1:], sales[1:] < 0.0)[:, 0]
+    array([False, False,  True, False])
+    """
+    if not wrong.any():
+        return np.zeros(contexts.shape, dtype=bool)
+    values = np.setdiff1d(outcomes[wrong], outcomes[~wrong])
+    return np.asarray(np.isin(contexts, values) & holds_outcomes(contexts, outcomes))
+
+
 def near_own_past(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
     """Return which numbers of its own past the outcome of their row is near, shape of the contexts.
 
@@ -50,13 +76,13 @@ def near_own_past(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
     if len(outcomes) < LEAST_ROWS:
         return near
     # Few rows at a new level hide a past that holds the very numbers of outcomes.
-    same = np.flatnonzero(np.isin(contexts, outcomes).mean(axis=0) >= SAME_NUMBERS)
+    same = np.flatnonzero(holds_outcomes(contexts, outcomes))
     past = np.union1d(own_past(Rows.of(contexts, outcomes, None)), same).astype(np.int64)
     if len(past):
         changes = outcomes[:, None] - contexts[:, past]
         near[:, past] = np.abs(changes) <= GROSS * robust_scale(changes).min()
         near &= outcomes[:, None] * contexts >= 0.0  # no past bears witness to a turned sign
-        near[np.abs(outcomes) > WILD_TIMES * np.median(np.abs(outcomes))] = False  # 9999 may repeat
+        near[wild(outcomes)] = False  # 9999 may repeat
     return near
 
 
@@ -94,10 +120,11 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     if far.any():
         far &= ~near_own_past(contexts, outcomes).any(axis=1)
     times = np.abs(outcomes) / np.abs(outcomes[~far]).max(initial=1e-300)
-    far &= ~explained(contexts, far, np.where(turned, np.inf, times))
+    unusual = far
+    far = far & ~explained(contexts, far, np.where(turned, np.inf, times))
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
-    gross = far & beyond_others(outcomes, far)
+    gross = far & beyond_others(outcomes, far, ~unusual, expected)
     if gross.any() and mostly_positive(outcomes):
         gross &= ~_in_proportion(contexts, outcomes)
     return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
@@ -121,18 +148,36 @@ def turned_around(outcomes: FloatArray) -> BoolArray:
     return outcomes <= -np.quantile(outcomes[outcomes > 0.0], TURNED)
 
 
-def beyond_others(outcomes: FloatArray, far: BoolArray) -> BoolArray:
-    """Return which outcomes are beyond what the distribution of the others lets one expect.
+def beyond_others(
+    outcomes: FloatArray, far: BoolArray, usual: BoolArray, expected: FloatArray
+) -> BoolArray:
+    """Return which outcomes are beyond what the distribution of the usual ones lets one expect.
 
     Where outcomes are of both signs that is all of them.
+
+    Parameters
+    ----------
+    outcomes
+        Of all rows.
+    far, usual
+        Which are far from what is expected of them and not explained, and which are not far; the others
+        are believed, and say nothing of the tail.
+    expected
+        What a forecast expects: a promotion that it knows of is no tail.
     """
     if not mostly_positive(outcomes):
         return np.ones(len(outcomes), dtype=bool)
     positive = outcomes > 0.0
-    logs = np.log(np.maximum(outcomes, LOG_FLOOR * float(np.median(outcomes[positive]))))
+    floor = LOG_FLOOR * float(np.median(outcomes[positive]))
+    logs = np.log(np.maximum(outcomes, floor))
     spread = max(float(robust_scale(logs[positive][:, None])[0]), 1e-9)
     least = np.median(logs[positive]) - GROSS_LOG * spread
-    return np.asarray((logs < least) | (outcomes < 0.0) | standing_alone(logs, positive & ~far))
+    believed = positive & ~far
+    factors = logs - np.log(np.clip(expected, *np.quantile(outcomes[positive], [TYPICAL, 1.0])))
+    alone = standing_alone(factors, far & positive, positive & usual)
+    if believed.any():
+        alone &= logs > logs[believed].max() + np.log(LEAST_FACTOR)
+    return np.asarray((logs < least) | (outcomes < 0.0) | alone)
 
 
 def _in_proportion(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
@@ -145,31 +190,34 @@ def _in_proportion(contexts: FloatArray, outcomes: FloatArray) -> BoolArray:
     return np.asarray(near & (outcomes > floor) & (scale <= TELLING * spread))
 
 
-def standing_alone(logs: FloatArray, sound: BoolArray) -> BoolArray:
+def standing_alone(logs: FloatArray, judged: BoolArray, usual: BoolArray) -> BoolArray:
     """Return which numbers lie behind a gap that the tail of those before it does not let one expect.
 
     In a tail of powers the spacings of logarithms are independent and exponential, each divided by its
     place from the top (Renyi 1953); so a gap over the mean of the spacings below it is as likely as
     Hill's estimate (1975) lets one say, however far out that is.
+
+    Parameters
+    ----------
+    logs
+        Logarithms.
+    judged
+        Which may stand alone.
+    usual
+        Which tell of the tail.
     """
-    alone = np.zeros(len(logs), dtype=bool)
-    if sound.sum() < TAIL_ROWS:
-        return alone
-    top = logs[sound].max()
-    ordered = np.concatenate([np.sort(logs[sound]), np.sort(logs[~sound & (logs > top)])])
-    place = np.arange(int(sound.sum()), len(ordered))
+    if usual.sum() < TAIL_ROWS:
+        return np.zeros(len(logs), dtype=bool)
+    beyond = judged & (logs > logs[usual].max())
+    ordered = np.concatenate([np.sort(logs[usual]), np.sort(logs[beyond])])
+    place = np.arange(int(usual.sum()), len(ordered))
     rows = np.maximum(TAIL_ROWS, (TAIL_SHARE * place).astype(np.int64))
-    total, spacings = np.append(0.0, np.cumsum(ordered)), rows - 1
+    total, least, most = np.append(0.0, np.cumsum(ordered)), ordered[place - rows], ordered[place - 1]
     # The sum of the spacings, each times its place: that of the excesses, and the largest once more.
-    spread = (
-        total[place] - total[place - rows] + ordered[place - 1] - (rows + 1) * ordered[place - rows]
-    )
-    times = ALONE_BY_CHANCE ** (-1.0 / spacings) - 1.0
-    gaps = ordered[place] - ordered[place - 1]
-    behind = np.flatnonzero(gaps > np.maximum(np.log(LEAST_FACTOR), times * spread))
-    if len(behind):
-        alone = ~sound & (logs >= ordered[place[behind[0]]])
-    return alone
+    spacings = total[place] - total[place - rows] + most - (rows + 1) * least
+    times = ALONE_BY_CHANCE ** (-1.0 / (rows - 1)) - 1.0
+    behind = np.flatnonzero(ordered[place] - most > np.maximum(np.log(LEAST_FACTOR), times * spacings))
+    return np.asarray(beyond & (logs >= ordered[place[behind]].min(initial=np.inf)))
 
 
 def expected_outcomes(contexts: FloatArray, outcomes: FloatArray) -> FloatArray:

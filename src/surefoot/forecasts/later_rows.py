@@ -122,13 +122,16 @@ def later_rows(
     if len(order) < LEAST_ROWS:
         return None
     turns, count = occurrences.turns[order], np.cumsum(occurrences.masses[order])
+    unit = rows.masses.sum() / count[-1]  # one, where masses count rows
     edges = [int(np.searchsorted(count, share * count[-1], side="right")) for share in ORIGINS]
     edges = [int(np.searchsorted(turns, turns[edge])) for edge in edges]
     found = []
     for start, end in zip(edges, [*edges[1:], len(order)], strict=True):
         if not min(ORIGINS) * LEAST_ROWS <= start < end:
             continue
-        early, late = (occurrences.masses_of(chosen, n) for chosen in (order[:start], order[start:end]))
+        early, late = (
+            unit * occurrences.masses_of(chosen, n) for chosen in (order[:start], order[start:end])
+        )
         places = np.flatnonzero(late)
         ways = _decided(rows, early, places, lagged, members, margins, pieces, seed)
         found.append(LaterRows(places, late[places], *ways))
