@@ -152,3 +152,19 @@ def test_several_slips_in_one_column_do_not_bear_witness_to_each_other(slips):
     bad = np.array([2, 55, 30])[:slips]
     X[bad, 0] *= 100.0
     assert sorted(one.row for one in cleaned(X, y).suspects) == sorted(bad)
+
+
+@pytest.mark.parametrize("slips", [{60: -1.0}, {77: 10.0, 78: 10.0, 79: 10.0}])
+def test_slips_are_slips_in_lags_too_and_columns_keep_to_the_range_of_sound_rows(slips):
+    walk = 200.0 + np.cumsum(3.0 * np.random.default_rng(0).normal(size=81))
+    typed = walk.copy()
+    for row, times in slips.items():
+        typed[row + 1] *= times
+    X, y = typed[:-1, None], typed[1:]
+    clean = cleaned(X, y)
+    wrong = {(row, "outcome") for row in slips}
+    copied = {(row + 1, "0") for row in slips if row + 1 < 80}
+    assert {(one.row, one.column) for one in clean.suspects} == wrong | copied
+    assert set(range(80)) - set(clean.kept) == {row for row, _ in wrong | copied}
+    assert walk.min() <= clean.least[0]
+    assert clean.most[0] <= walk.max()

@@ -28,7 +28,8 @@ LOG_FLOOR = 0.01
 PROPORTION, TELLING = 4.0, 0.5
 # A column of which at least this share are numbers of outcomes is a past.
 SAME_NUMBERS = 0.5
-MOST_SUSPECTS = 0.2  # of the rows; more than that is how the data are
+# More outcomes than this share are how the data are, and more contexts than this share of a column.
+MOST_GROSS, MOST_SUSPECTS = 0.08, 0.2
 # Ridge strengths of the quick forecast that outcomes are judged by.
 QUICK = np.array([0.0, 1e-2, 1e-1, 1.0, 10.0, 1e3])
 # Its outcomes are cut anew so often, or until they move by this share of what they may be away.
@@ -123,11 +124,15 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     unusual = far
     far = far & ~explained(contexts, far, np.where(turned, np.inf, times))
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
-    bounded = np.where(far, np.clip(outcomes, low, high), outcomes)
+    # A common kind of large order is no slip: outcomes are bounded where sound ones show how.
+    most = WILD_TIMES * np.abs(outcomes[~unusual]).max(initial=0.0)
+    bounded = np.where(far, np.clip(outcomes, np.minimum(low, -most), np.maximum(high, most)), outcomes)
     gross = far & beyond_others(outcomes, far, ~unusual, expected)
     if gross.any() and mostly_positive(outcomes):
         gross &= ~_in_proportion(contexts, outcomes)
-    return JudgedOutcomes(gross if gross.mean() <= MOST_SUSPECTS else none, expected, bounded)
+    return JudgedOutcomes(
+        gross if gross.mean() <= max(MOST_GROSS, 2.0 / n) else none, expected, bounded
+    )
 
 
 def mostly_positive(outcomes: FloatArray) -> bool:
