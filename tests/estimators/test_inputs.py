@@ -410,6 +410,15 @@ def test_a_frame_with_dates_knows_its_time():
         ([1.0, np.nan], "time must have no gaps, got one in row 1"),
         (pd.to_datetime(["2026-01-01", None]), "time must have no gaps, got one in row 1"),
         ([True, False], "time must be a date or a number for each row, got bool"),
+        ([[1], [2, 3]], "time must have rows of equal length, got rows of different lengths"),
+        (
+            [pd.Timestamp("2026-01-01"), pd.Timestamp("2026-01-01", tz="UTC")],
+            "time must be of one kind in all rows, got moments with and without a zone",
+        ),
+        (
+            [1, datetime.date(2026, 1, 1)],
+            "time must be of one kind in all rows, got numbers and dates",
+        ),
     ],
 )
 def test_time_that_is_none_is_refused(time, message):
@@ -417,8 +426,12 @@ def test_time_that_is_none_is_refused(time, message):
         time_order(time, None)
 
 
+def test_times_too_large_for_a_whole_number_of_numpy_are_numbers():
+    assert time_order([10**30, 1, 10**31], None).tolist() == [1, 0, 2]
+
+
 def test_time_has_a_value_for_each_row(data):
-    with pytest.raises(InvalidInputError, match="time must have a value for each row, got 3"):
+    with pytest.raises(InvalidInputError, match=rf"each row of X \({len(data.y)}\), got 3"):
         RobustNewsvendor().fit(data.X, data.y, time=[1, 2, 3])
 
 

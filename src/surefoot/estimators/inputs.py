@@ -101,13 +101,18 @@ def time_order(time: Any, X: Any) -> IntArray | None:
     if type(time).__name__ == "PeriodIndex":
         time = time.to_timestamp()
     refuse_masked("time", time)
-    values = np.asarray(time)
+    values = _as_array("time", time)
     if values.dtype.kind == "O" and values.size:  # dates of Python
-        with contextlib.suppress(ValueError, TypeError):
-            if all(getattr(value, "tzinfo", None) is not None for value in values):
+        zoned = [getattr(value, "tzinfo", None) is not None for value in values]
+        plain = [isinstance(value, int | float | np.number) for value in values]
+        for kinds, names in ((zoned, "moments with and without a zone"), (plain, "numbers and dates")):
+            if any(kinds) and not all(kinds):
+                raise InvalidInputError(f"time must be of one kind in all rows, got {names}.")
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            if all(zoned):
                 values = np.array([value.timestamp() for value in values])
             else:
-                values = values.astype("datetime64[us]")
+                values = values.astype(float if all(plain) else "datetime64[us]")
     if values.ndim != 1 or values.dtype.kind not in "Mmiuf":
         got = f"shape {values.shape}" if values.ndim != 1 else str(values.dtype)
         got = "text" if values.dtype.kind in "OUST" else got

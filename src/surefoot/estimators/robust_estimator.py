@@ -105,7 +105,9 @@ class RobustEstimator(FittedPolicy):
             when = None if batched else time_order(time, X)
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
             if when is not None and len(when) != len(y):
-                raise InvalidInputError(f"time must have a value for each row, got {len(when)}.")
+                raise InvalidInputError(
+                    f"time must have a value for each row of X ({len(y)}), got {len(when)}."
+                )
             question = recipe.question(nominal, seed, when)
             self._name_suspects(question.suspects)
             radius = self._chosen_radius(recipe, question, seed)
