@@ -82,7 +82,7 @@ def test_heavy_tails_have_bounded_influence():
     X, y = rng.normal(size=(300, 2)), rng.lognormal(0.0, 1.0, 300)
     y[3] *= 100.0
     judged = judged_outcomes(X, y)
-    assert judged.bounded[3] <= 7.0 * np.delete(y, 3).max()
+    assert judged.bounded[3] <= 3.0 * np.delete(y, 3).max()
     assert judged.bounded[3] < y[3] or judged.gross[3]
     np.testing.assert_array_equal(judged.bounded[y < 5.0], y[y < 5.0])
 
@@ -216,13 +216,14 @@ def test_the_past_bears_witness_by_its_own_columns_and_its_own_sign():
     assert not near[[40, 50]].any()
 
 
-def test_a_common_kind_of_large_order_is_taken_as_it_is():
+def test_a_common_kind_of_large_order_is_taken_nearly_as_it_is():
     """One in fifteen is six times as large: high service levels ask for these."""
     for rng in map(np.random.default_rng, range(5)):
         y = np.exp(3.0 + 0.3 * rng.normal(size=300)) * np.where(rng.random(300) < 0.07, 6.0, 1.0)
         judged = judged_outcomes(rng.normal(size=(300, 3)), y)
         assert not judged.gross.any()
-        np.testing.assert_array_equal(judged.bounded, y)
+        tails = np.quantile([judged.bounded, y], [0.95, 0.97], axis=1)
+        np.testing.assert_allclose(tails[:, 0], tails[:, 1], rtol=0.05)
 
 
 def test_one_in_ten_is_how_the_data_are():

@@ -28,6 +28,8 @@ LOG_FLOOR = 0.01
 PROPORTION, TELLING = 4.0, 0.5
 # A column of which at least this share are numbers of outcomes is a past.
 SAME_NUMBERS = 0.5
+# Far outcomes count as so many times the largest that is not far, at most.
+MOST_TIMES = 3.0
 # More outcomes than this share are how the data are, and more contexts than this share of a column.
 MOST_GROSS, MOST_SUSPECTS = 0.08, 0.2
 # Ridge strengths of the quick forecast that outcomes are judged by.
@@ -125,7 +127,7 @@ def judged_outcomes(contexts: FloatArray, outcomes: FloatArray) -> JudgedOutcome
     far = far & ~explained(contexts, far, np.where(turned, np.inf, times))
     low, high = expected + middle - GROSS * scale, expected + middle + GROSS * scale
     # A common kind of large order is no slip: outcomes are bounded where sound ones show how.
-    most = WILD_TIMES * np.abs(outcomes[~unusual]).max(initial=0.0)
+    most = MOST_TIMES * np.abs(outcomes[~unusual]).max(initial=0.0)
     bounded = np.where(far, np.clip(outcomes, np.minimum(low, -most), np.maximum(high, most)), outcomes)
     gross = far & beyond_others(outcomes, far, ~unusual, expected)
     if gross.any() and mostly_positive(outcomes):
