@@ -87,8 +87,10 @@ def _outcome_names(y: Any) -> list[str] | None:
     return [name] if isinstance(name, str) and name else None
 
 
-def time_order(time: Any, X: Any) -> IntArray | None:
+def time_order(time: Any, X: Any, rows: int | None = None) -> IntArray | None:
     """Return how late each row was (0, 1, ...), or None where nothing says when they were.
+
+    So many ``rows`` there must be; None where that is not known yet.
 
     >>> time_order([3, 1, 2, 1], None)
     array([2, 0, 1, 0])
@@ -117,6 +119,9 @@ def time_order(time: Any, X: Any) -> IntArray | None:
         got = f"shape {values.shape}" if values.ndim != 1 else str(values.dtype)
         got = "text" if values.dtype.kind in "OUST" else got
         raise InvalidInputError(f"time must be a date or a number for each row, got {got}.")
+    if rows not in (None, len(values)):
+        told = f"time must have a value for each row of X ({rows}), got {len(values)}."
+        raise InvalidInputError(told)
     gaps = np.isnat(values) if values.dtype.kind in "Mm" else ~np.isfinite(values)
     if gaps.any():
         raise InvalidInputError(f"time must have no gaps, got one in row {int(gaps.argmax())}.")

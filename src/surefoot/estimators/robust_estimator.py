@@ -102,12 +102,8 @@ class RobustEstimator(FittedPolicy):
             batched = isinstance(X, RowBatches)
             if batched:
                 refuse_beside_batches(y=y, sample_weight=sample_weight, time=time)
-            when = None if batched else time_order(time, X)
             recipe, nominal, y, seed = self._checked(X, y, sample_weight)
-            if when is not None and len(when) != len(y):
-                raise InvalidInputError(
-                    f"time must have a value for each row of X ({len(y)}), got {len(when)}."
-                )
+            when = None if batched else time_order(time, X, len(y))
             question = recipe.question(nominal, seed, when)
             self._name_suspects(question.suspects)
             radius = self._chosen_radius(recipe, question, seed)

@@ -224,9 +224,9 @@ class RobustNewsvendor(RobustEstimator, DecidesByRowCosts):
         if isinstance(X, RowBatches):
             refuse_beside_batches(backorder=given[0], holding=given[1])
         ball = self._recipe().ball
-        when = time_order(time, X)
         self._forget()
         contexts, y = check_pairs(self, X, y, reset=True, min_rows=2)
+        when = time_order(time, X, len(y))
         if y.ndim > 1:
             raise InvalidInputError(
                 f"y must have shape (rows,) beside costs of each row, got shape {y.shape}."
