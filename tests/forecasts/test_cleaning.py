@@ -168,3 +168,26 @@ def test_slips_are_slips_in_lags_too_and_columns_keep_to_the_range_of_sound_rows
     assert set(range(80)) - set(clean.kept) == {row for row, _ in wrong | copied}
     assert walk.min() <= clean.least[0]
     assert clean.most[0] <= walk.max()
+
+
+def test_a_turned_sign_is_named_in_every_lag_of_a_series_that_grows():
+    """There a number below zero is not far from a column that spans two thirds of its level."""
+    rng = np.random.default_rng(0)
+    z = 100.0 * np.exp(0.01 * np.arange(127) + 0.05 * rng.normal(size=127))
+    z[40] *= -1.0
+    X, y = np.column_stack([z[6:-1], z[:-7]]), z[7:]
+    clean = cleaned(X, y)
+    assert {(one.row, one.column) for one in clean.suspects} == {(33, "outcome"), (34, "0"), (40, "1")}
+    assert clean.least.min() > 0.0
+
+
+def test_what_only_a_wrong_row_holds_was_not_seen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[7, 0] = 6.0  # alone, but not as far as a slip would be
+    y = 50.0 + 3.0 * X[:, 1] + rng.normal(size=60)
+    assert cleaned(X, y).most[0] == 6.0
+    y[7] *= 100.0
+    clean = cleaned(X, y)
+    assert [(one.row, one.column) for one in clean.suspects] == [(7, "outcome")]
+    assert clean.most[0] == np.delete(X[:, 0], 7).max()
