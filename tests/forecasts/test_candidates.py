@@ -6,7 +6,7 @@ import pytest
 from surefoot import RobustNewsvendor
 from surefoot.costs import Pieces
 from surefoot.forecasts.candidates import FOLDS, by_others, candidates, fold_masses, honest_decisions
-from surefoot.forecasts.members import Exponential
+from surefoot.forecasts.members import Exponential, Spreading
 from surefoot.forecasts.rows import Rows
 
 COST = Pieces.kinked(up=0.2, down=1.0)
@@ -119,3 +119,61 @@ def test_a_promotion_seen_once_is_learned_in_full():
     linear = candidates(made, COST, 0, NO_PAST, constant=False)[1].member(0.0)
     low, high = linear(np.array([[0.0, 0.0], [0.0, 1.0]]))
     assert high - low > 15.0
+
+
+def grown(n=40, factor=1.05, seed=0):
+    """Sales that grow by a share of what they were, beside a column that says nothing."""
+    rng = np.random.default_rng(seed)
+    z = 10.0 * np.cumprod(factor * np.exp(0.02 * rng.normal(size=n + 1)))
+    return Rows.of(np.column_stack([z[:-1], rng.normal(size=n)]), z[1:], None)
+
+
+def member_of(made, kind, past=(0,)):
+    found = candidates(made, COST, 0, np.array(past, dtype=np.int64), constant=False)
+    (one,) = [told for told in found if isinstance(told.member(0.0), kind)]
+    return one
+
+
+@pytest.mark.parametrize("narrow", [1.05, 1.005])
+def test_sales_with_their_past_are_forecast_by_their_growth(narrow):
+    """However narrow the range is: a forecast of sales is drawn to their mean at its ends."""
+    made = grown(factor=narrow)
+    one = member_of(made, Exponential)
+    assert one.member(0.0).floors[0] > 0.0
+    last, first = made.contexts.max(), made.contexts[:, 0].min()
+    for level in (last, 1.5 * last, first):
+        decided = one.member(0.0)(np.array([[level, 0.0]]))
+        assert decided == pytest.approx(narrow * level, rel=0.01)
+    errors = np.log(made.outcomes / made.contexts[:, 0]) - np.log(narrow)
+    assert one.scores == pytest.approx(errors, abs=0.02)  # honest errors of the growth
+
+
+def test_small_sales_of_long_ago_are_sales():
+    """Growth from a hundredth of the median is growth; without a past it is moved away from zero."""
+    made = grown(n=80, factor=1.12)
+    assert made.outcomes.min() < 0.05 * np.median(made.outcomes)
+    assert member_of(made, Exponential).member(0.0).shift == 0.0
+    assert member_of(made, Exponential, past=()).member(0.0).shift > 0.0
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_a_past_with_zeros_has_no_growth(column):
+    made = grown()
+    contexts, y = made.contexts.copy(), made.outcomes.copy()
+    if column:
+        y[3] = 0.0
+    else:
+        contexts[3, 0] = 0.0
+    one = member_of(Rows.of(contexts, y, None), Exponential).member(0.0)
+    assert np.isfinite(one(contexts)).all()
+    assert one.shift > 0.0 or one.floors is None or one.floors[0] == 0.0
+
+
+def test_where_there_is_a_past_errors_of_changes_have_a_size():
+    """Few rows of a walk: a forecast of its level is drawn to the mean, one of changes is not."""
+    walk = 100.0 + np.cumsum(np.random.default_rng(3).normal(size=26))
+    made = Rows.of(np.column_stack([walk[:-1], np.arange(25) % 5]), walk[1:], None)
+    told, plain = (member_of(made, Spreading, past).member(0.0) for past in ((0,), ()))
+    ends = np.sort(made.contexts, axis=0)[[0, -1]]
+    drawn, other = (np.abs(one(ends) - ends[:, 0]).max() for one in (plain, told))
+    assert other < 0.5 * drawn

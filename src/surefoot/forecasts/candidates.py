@@ -36,6 +36,7 @@ INFLUENCE, MOST_CUT = 3.0, 0.1
 # A forecast from few of many columns joins if it costs less than others by this share, by more if rows
 # are few: by so much over the root of their number.
 CLEAR_GAIN, CLEAR_ROOTS = 0.1, 1.5
+LINEAR = Forecaster(smooth=False, trees=False)
 SIZE_FLOOR = 0.1  # of the robust scale of errors: errors of nothing have no logarithm
 
 
@@ -126,10 +127,10 @@ def candidates(
     y, n = rows.outcomes, len(rows.outcomes)
     bases = Bases()
     plain = _learned(Forecaster(), rows, pieces, seed, bases)
-    nearest, linear = nearest_past(rows, past), Forecaster(smooth=False, trees=False)
-    members = [_level(plain, y), _linear(linear, rows, pieces, seed, bases, nearest)]
+    nearest = nearest_past(rows, past)
+    members = [_level(plain, y), _level(_since(LINEAR, rows, pieces, seed, bases, nearest), y)]
     if may_be_sparse(rows):
-        sparse = _linear(SparseForecaster(), rows, pieces, seed, bases, nearest)
+        sparse = _level(_since(SparseForecaster(), rows, pieces, seed, bases, nearest), y)
         costs = [one.honest_cost(rows, pieces) for one in (*members, sparse)]
         if costs[-1] < (1.0 - max(CLEAR_GAIN, CLEAR_ROOTS / np.sqrt(n))) * min(costs[:-1]):
             members.append(sparse)
@@ -138,12 +139,13 @@ def candidates(
     if not pieces.two or n < LEAST_LOG_ROWS:
         return members
     if y.min() >= 0.0 and (y > 0.0).sum() > 0.5 * n:
-        members.append(_exponential(rows, pieces, seed, bases))
+        members.append(_exponential(rows, pieces, seed, bases, nearest))
     if n >= LEAST_SPREAD_ROWS:
-        scale = float(robust_scale(plain.errors[:, None])[0]) or float(plain.errors.std()) or 1.0
-        sizes = np.log(np.abs(plain.errors) + SIZE_FLOOR * scale)
+        since = plain if nearest is None else _since(Forecaster(), rows, pieces, seed, bases, nearest)
+        scale = float(robust_scale(since.errors[:, None])[0]) or float(since.errors.std()) or 1.0
+        sizes = np.log(np.abs(since.errors) + SIZE_FLOOR * scale)
         told = Forecaster(trees=False).fit_rows(rows.telling(sizes), pieces, seed, bases)
-        members.append(_spreading(plain, y, told, sizes))
+        members.append(_spreading(since, y, told, sizes))
     if n >= LEAST_LEAF_ROWS and not rows.trivial:
         forest = plain.forest or standard_forest(rows, seed)[0]
         member, decided = leaf_quantiles(forest, plain.forecast, rows, pieces.quantile, seed)
@@ -179,26 +181,32 @@ def _level(plain: HonestForecast, y: FloatArray) -> Candidate:
     return Candidate(plain.errors, lambda c: told + c, lambda c: Level(plain.forecast, c))
 
 
-def _linear(
+def _since(
     forecaster: Forecaster | SparseForecaster,
     rows: Rows,
     pieces: Pieces,
     seed: int,
     bases: Bases,
     past: int | None,
-) -> Candidate:
-    """Return a linear forecast, that of the change since the own past where a column has it.
+) -> HonestForecast:
+    """Return a forecast of outcomes, learned as one of their change since a column of their own past.
 
     Few rows draw a forecast of outcomes to their mean, and one of changes to what was last.
     """
-    told_of = rows if past is None else rows.telling(rows.outcomes - rows.contexts[:, past])
-    honest = _learned(forecaster, told_of, pieces, seed, bases)
-    if past is not None:
-        forecast = honest.forecast
-        theta = forecast.theta + (np.arange(len(forecast.theta)) == past)
-        constant = forecast.constant + float(forecast.mean[past])
-        honest = replace(honest, forecast=replace(forecast, theta=theta, constant=constant))
-    return _level(honest, rows.outcomes)
+    if past is None:
+        return _learned(forecaster, rows, pieces, seed, bases)
+    since = rows.telling(rows.outcomes - rows.contexts[:, past])
+    honest = _learned(forecaster, since, pieces, seed, bases)
+    forecast = honest.forecast
+    theta = forecast.theta + (np.arange(len(forecast.theta)) == past)
+    constant = forecast.constant + float(forecast.mean[past])
+    return replace(honest, forecast=replace(forecast, theta=theta, constant=constant), forest=None)
+
+
+def linear_errors(rows: Rows, past: int | None) -> FloatArray:
+    """Return the errors of a linear forecast on rows that it had not seen."""
+    flat = Pieces.kinked(up=1.0, down=1.0)  # which a linear forecast does not ask
+    return _since(LINEAR, rows, flat, 0, Bases(), past).errors
 
 
 def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candidate:
@@ -214,22 +222,28 @@ def _flat(plain: HonestForecast, rows: Rows, pieces: Pieces, seed: int) -> Candi
     )
 
 
-def _exponential(rows: Rows, pieces: Pieces, seed: int, bases: Bases) -> Candidate:
-    """Return a forecast of the logarithm, from logarithms of columns like sales and their past."""
+def _exponential(rows: Rows, pieces: Pieces, seed: int, bases: Bases, past: int | None) -> Candidate:
+    """Return a forecast of the logarithm, from logarithms of columns like sales and their past.
+
+    Where one of these is the own past it is a forecast of the growth since then.
+    """
     y = rows.outcomes
-    middle = float(np.median(y[y > 0.0]))
-    shift = 0.0 if y.min() > LOG_FLOOR * middle else LOG_SHIFT * middle
+    middle, least = float(np.median(y[y > 0.0])), rows.contexts.min(axis=0)
+    grows = past is not None and y.min() > 0.0 and least[past] > 0.0
+    shift = 0.0 if grows or y.min() > LOG_FLOOR * middle else LOG_SHIFT * middle
     logs = np.log(y + shift)
-    least = rows.contexts.min(axis=0)
     floors = np.where(
         (least > 0.0) & (rows.contexts.max(axis=0) >= LOG_TIMES * least), COLUMN_FLOOR * least, 0.0
     )
+    if grows:
+        floors[past] = COLUMN_FLOOR * least[past]
     if floors.any():
         told_of = replace(rows, contexts=with_logarithms(rows.contexts, floors), outcomes=logs)
         bases = Bases()
     else:
         told_of = rows.telling(logs)
-    honest = _learned(Forecaster(trees=False), told_of, pieces, seed, bases)
+    forecaster = Forecaster(trees=False)
+    honest = _since(forecaster, told_of, pieces, seed, bases, past if grows else None)
     told, top = logs - honest.errors, float(logs.max()) + 2.0
     return Candidate(
         honest.errors,
