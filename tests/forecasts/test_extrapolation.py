@@ -237,9 +237,10 @@ class TestStack:
     def test_lines_without_a_past_go_on_for_a_while(self):
         rng = rng_for(8, "lines")
         X = rng.uniform(size=(80, 2))
-        y = 1e3 + 100.0 * X[:, 0] + rng.standard_normal(80)
+        y = 1e3 + 100.0 * X[:, 0] + 6.0 * rng.standard_normal(80)
         stack = fitted(X, y)
         assert stack.trend.tolist() == []
+        assert stack.line is None
         at = np.array([[1.0, 0.5], [1.0 + 0.9 * MOST_RANGES_OF_LINES, 0.5], [1.6, 0.5], [1.9, 0.5]])
         edge, near, far, farther = stack(at)
         assert 20.0 * MOST_RANGES_OF_LINES < near - edge < 100.0 * MOST_RANGES_OF_LINES

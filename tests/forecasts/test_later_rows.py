@@ -232,8 +232,8 @@ def test_outcomes_that_do_not_move_at_first_divide_nothing():
             assert np.isfinite(RobustNewsvendor(4.0, 1.0).fit(X, z[1:], time=time).predict(X)).all()
 
 
-def test_where_no_later_row_is_outside_columns_go_with_the_past():
-    """There both ways are the same, which says nothing."""
+def test_where_no_later_row_is_outside_columns_stay():
+    """There both ways are the same: to move does not pay."""
     rng = np.random.default_rng(2)
     z = 50.0 + 5.0 * np.sin(np.arange(82)) + rng.normal(size=82)
     z[:20] = np.linspace(0.0, 100.0, 20)  # early rows have seen every level
@@ -243,7 +243,7 @@ def test_where_no_later_row_is_outside_columns_go_with_the_past():
         Ensemble().fit(X, y, None, PIECES, 0, lagged=lagged, occurrences=days).stack
         for days in (None, once(range(81)))
     )
-    np.testing.assert_array_equal(stack.along, plain.along)
+    assert stack.along.tolist() == [1.0, 0.0]
     assert plain.along[1] > 0.0
 
 
@@ -253,12 +253,10 @@ def test_a_row_that_is_left_out_has_no_say_as_a_later_one():
     rows, some = Rows.of(rng.normal(size=(30, 2)), y, None), np.arange(20, 30)
     told = rng.normal(size=(10, 3))
     record = _Record(rows, decisions, PIECES)
-    whole = record.beside(LaterRows(some, np.ones(10), told, told), stays=False)
+    whole = record.beside(LaterRows(some, np.ones(10), told, told, told[:, 0]))
     masses = (np.arange(30) < 25).astype(float)
-    half = LaterRows(some[:5], np.ones(5), told[:5], told[:5])
-    np.testing.assert_allclose(
-        whole.weights(masses), record.beside(half, stays=False).weights(masses), rtol=1e-12
-    )
+    half = LaterRows(some[:5], np.ones(5), told[:5], told[:5], told[:5, 0])
+    np.testing.assert_allclose(whole.weights(masses), record.beside(half).weights(masses), rtol=1e-12)
     assert (whole.weights(masses) != whole.weights(np.ones(30))).all()
 
 
@@ -285,3 +283,56 @@ def test_the_unit_of_weights_does_not_matter(time):
         for unit in (1.0, 1000.0)
     )
     np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("moved", "goes"), [(0.85, True), (0.95, False)])
+def test_columns_go_with_the_past_where_that_clearly_pays(moved, goes):
+    """Later decisions off by one if columns stay, by some share of it if they move."""
+    y, decisions = np.linspace(1.0, 2.0, 30), np.full((1, 30, 2), 1.5)
+    rows, some = Rows.of(np.ones((30, 1)), y, None), np.arange(20, 30)
+    told = [np.repeat(y[20:, None] + off, 2, axis=1) for off in (moved, 1.0)]
+    record = _Record(rows, decisions, PIECES).beside(LaterRows(some, np.ones(10), *told, y[20:]))
+    assert record.stays != goes
+
+
+def doubling(n=60):
+    """A past whose every step another column knows, exactly."""
+    rng = np.random.default_rng(4)
+    steps = rng.uniform(0.5, 4.0, size=n + 1)
+    level = 50.0 + np.cumsum(steps)
+    return np.column_stack([level[:-1], steps[1:]]), level[1:]
+
+
+@pytest.mark.parametrize(("off", "pays"), [(0.0, True), (5.0, False)])
+def test_a_line_decides_outside_if_later_rows_do_not_speak_against_it(off, pays):
+    X, y = doubling()
+    rows = Rows.of(X, y, None)
+    stack = Ensemble().fit(X, y, None, PIECES, 0, lagged=np.array([True, False])).stack
+    honest = np.repeat(y[None, :, None], len(stack.members), axis=2)
+    some = np.arange(40, 60)
+    told = np.repeat(y[some][:, None] + 1.0, len(stack.members), axis=1)
+    inside = np.r_[np.full(10, np.nan), y[50:] + off]
+    record = _Record(rows, honest, PIECES).beside(LaterRows(some, np.ones(20), told, told, inside))
+    plain = replace(stack, line=None)
+    assert (record.outside(plain, sure=True).line is not None) == pays
+    assert record.outside(plain, sure=False).line is None
+
+
+def test_later_rows_inside_are_no_business_of_a_line():
+    X, y = doubling(80)
+    order = np.argsort(y, kind="stable")
+    stack = Ensemble().fit(X, y, None, PIECES, 0, lagged=np.array([True, False])).stack
+    rows = Rows.of(X[order], y[order], None)
+    later = later_rows(rows, once(order), np.array([True, False]), stack.members, MARGINS, PIECES, 0)
+    seen = np.where(later.places < 60, X[order[:40], 0].max(), X[order[:60], 0].max())
+    beyond = rows.contexts[later.places, 0] > 1.1 * seen
+    assert beyond.any()
+    assert np.isfinite(later.lined[beyond]).all()
+    errors = later.lined - rows.outcomes[later.places]
+    assert np.nanmax(np.abs(errors)) < 0.2
+
+
+def test_what_a_second_column_knows_of_the_next_step_is_followed_outside():
+    X, y = doubling(80)
+    model = RobustNewsvendor(4.0, 1.0).fit(X[:60], y[:60], time=np.arange(60))
+    assert np.abs(model.predict(X[60:]) - y[60:]).max() < 0.3

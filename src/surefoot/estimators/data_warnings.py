@@ -62,6 +62,6 @@ def far_sentence(far: BoolArray, contexts: FloatArray, labels: Sequence[ColumnLa
     more = f"; and {len(columns) - SHOWN} more columns" if len(columns) > SHOWN else ""
     return (
         f"{int(far.any(axis=1).sum())} of {len(contexts)} rows have contexts far outside those seen "
-        f"({'; '.join(shown)}{more}): only the outcome's own past, and lines in columns with long "
-        "tails, are followed there, for a while; other numbers are taken as the nearest seen."
+        f"({'; '.join(shown)}{more}): only the outcome's own past, and lines that hardly err "
+        "or go into long tails, are followed there, for a while; others are taken as the nearest seen."
     )

@@ -29,7 +29,7 @@ from surefoot.forecasts.candidates import (
 )
 from surefoot.forecasts.cleaning import Suspect, cleaned
 from surefoot.forecasts.later_rows import LaterRows, Occurrences, later_rows
-from surefoot.forecasts.outside import decision_bounds, following, pasts, staying
+from surefoot.forecasts.outside import decision_bounds, following, is_sure, lined, pasts, staying
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.io import register
@@ -52,6 +52,9 @@ MARGIN, GAPS = 0.05, 1.0
 FAR_MARGIN, FAR_GAPS = 1.0, 20.0
 # Decisions on a later row count so many times: half of the rows, if not of one time, are later ones.
 TIMES_LATER = 2.0
+# Columns that rise with the outcome go with its past to a new level if that costs later rows this
+# share.
+CLEARLY = 0.9
 # A shift is rehearsed with so many draws for each row, and weights answer the worst so many times.
 REHEARSALS, TURNS = 8, 5
 
@@ -142,16 +145,17 @@ class Ensemble:
             when = occurrences.among(kept, n)
             later = later_rows(rows, when, lagged, members, margins, pieces, seed)
         record = _Record(rows, honest, pieces)
-        stays = later is not None and record.stays(later)
         if later is not None:
-            record = record.beside(later, stays=stays)
+            record = record.beside(later)
         stack = Stack(
             tuple(members), record.weights(rows.masses), clean.least, clean.most, *margins, *bounds,
             trend=None,
         )  # fmt: skip
         if self.protect == 0.0:  # to follow contexts is what protection is against
             stack = following(stack, rows, past, lags, tried[1], pieces)
-            stack = staying(stack) if stays else stack
+            scores = tried[1].scores
+            sure = scores is not None and is_sure(rows, past, lags, scores)
+            stack = record.outside(stack, sure=sure)
         decided = by_others(parts, lambda masses: np.asarray(honest[0] @ record.weights(masses)))
         return HonestStack(stack, decided, kept, clean.suspects)
 
@@ -221,30 +225,54 @@ class _Record:
         The cost.
     later
         The later ones; None is none.
+    stays
+        Whether columns that rise with the outcome stayed in decisions on these while its past moved.
     """
 
     rows: Rows
     decisions: FloatArray
     pieces: Pieces
     later: LaterRows | None = None
+    stays: bool = False
 
-    def beside(self, later: LaterRows, *, stays: bool) -> "_Record":
-        """Return the record with later rows, in one of two ways."""
-        told = later.stayed if stays else later.moved
-        decisions = np.concatenate([self.decisions, told[None]], axis=1)
-        return replace(self, decisions=decisions, later=later)
-
-    def stays(self, later: LaterRows) -> bool:
-        """Whether later rows cost less if columns stay where they are."""
-        outcomes = self.rows.outcomes[later.places]
+    def beside(self, later: LaterRows) -> "_Record":
+        """Return the record with later rows; columns stay where they are unless it pays to move."""
         moved, stayed = (
-            float(later.masses @ self.pieces.evaluate(decided - outcomes))
-            for decided in (
-                later.moved @ self.beside(later, stays=False).weights(self.rows.masses),
-                later.stayed @ self.beside(later, stays=True).weights(self.rows.masses),
-            )
+            replace(self, decisions=np.concatenate([self.decisions, told[None]], axis=1), later=later)
+            for told in (later.moved, later.stayed)
         )
-        return stayed < moved
+        costs = [
+            float(later.masses @ one._later_costs(one._later_decisions())) for one in (moved, stayed)
+        ]
+        return moved if costs[0] < CLEARLY * costs[1] else replace(stayed, stays=True)
+
+    def outside(self, stack: Stack, *, sure: bool) -> Stack:
+        """Return a stack that follows the past as suits later rows, or a line if that is sure.
+
+        The line must not have cost later rows outside more than what is followed otherwise.
+        """
+        stack = staying(stack) if self.stays else stack
+        if not sure:
+            return stack
+        if self.later is not None:
+            out = np.isfinite(self.later.lined)
+            line, otherwise = (
+                self.later.masses[out] @ self._later_costs(decided)[out]
+                for decided in (self.later.lined, self._later_decisions())
+            )
+            if line > otherwise:
+                return stack
+        return lined(stack, self.rows)
+
+    def _later_decisions(self) -> FloatArray:
+        """Return the average decision on each later row."""
+        told = self.decisions[0, len(self.rows.outcomes) :]
+        return np.asarray(told @ self.weights(self.rows.masses))
+
+    def _later_costs(self, decided: FloatArray) -> FloatArray:
+        """Return what decisions on later rows cost."""
+        assert self.later is not None
+        return self.pieces.evaluate(decided - self.rows.outcomes[self.later.places])
 
     def weights(self, masses: FloatArray) -> FloatArray:
         """Return the weights of members if rows have these masses, some of which may be zero."""

@@ -260,3 +260,37 @@ def trust_of_farthest(outside: FloatArray) -> FloatArray:
     borne_out = witness * np.minimum(2.0, TIMES_WITNESS / np.maximum(most, 1.0))
     shares[rows, farthest] = np.clip(np.maximum(2.0 - most, borne_out), 0.0, 1.0)
     return shares
+
+
+def trust_of_each(outside: FloatArray, past: IntArray) -> FloatArray:
+    """Return by which share each number is followed, whatever others of its row are.
+
+    It is followed up to the far margin, and not at all from twice as far on: an error of who wrote it
+    down may be in several columns at once. Beyond the margin only the outcome's own past bears witness,
+    as it does in ``trust_of_farthest``.
+
+    Parameters
+    ----------
+    outside
+        How many far margins each number lies outside, shape (rows, columns).
+    past
+        Columns of the own past.
+
+    Examples
+    --------
+    >>> far = np.array([[0.9, 0.0, 0.0], [1.5, 9.0, 0.0], [9.0, 9.0, 3.0]])
+    >>> trust_of_each(far, np.array([1, 2]))
+    array([[1., 1., 1.],
+           [1., 0., 1.],
+           [1., 1., 1.]])
+    >>> trust_of_each(far, np.zeros(0, dtype=np.int64))
+    array([[1. , 1. , 1. ],
+           [0.5, 0. , 1. ],
+           [0. , 0. , 0. ]])
+    """
+    witness = np.zeros_like(outside)
+    for j in past:
+        others = np.arange(outside.shape[1]) != j
+        witness[:, others] = np.maximum(witness[:, others], outside[:, [j]])
+    borne_out = witness * np.minimum(2.0, TIMES_WITNESS / np.maximum(outside, 1.0))
+    return np.asarray(np.clip(np.maximum(2.0 - outside, borne_out), 0.0, 1.0))

@@ -15,7 +15,7 @@ import numpy as np
 
 from surefoot.costs import Pieces
 from surefoot.forecasts.candidates import candidates
-from surefoot.forecasts.outside import decision_bounds, following, pasts, staying
+from surefoot.forecasts.outside import decision_bounds, following, lined, pasts, staying
 from surefoot.forecasts.rows import Rows
 from surefoot.forecasts.stack import Member, Stack
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -71,12 +71,15 @@ class LaterRows(NamedTuple):
     moved, stayed
         Decisions if columns that rise with the outcome go with its past to a new level, and if they
         stay where they are; shape (later rows, members).
+    lined
+        Decisions of the linear forecast alone where rows lay outside, NaN inside.
     """
 
     places: IntArray
     masses: FloatArray
     moved: FloatArray
     stayed: FloatArray
+    lined: FloatArray
 
 
 def later_rows(
@@ -147,8 +150,8 @@ def _decided(
     margins: tuple[float, float],
     pieces: Pieces,
     seed: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return decisions on late rows, learned from rows of such masses, in both ways."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return decisions on late rows, learned from rows of such masses, in each way."""
     early = np.flatnonzero(masses)
     seen = Rows.of(rows.contexts[early], rows.outcomes[early], masses[early])
     past, lags = pasts(seen, lagged)
@@ -168,7 +171,9 @@ def _decided(
         )[:, chosen]
         for way in (stack, staying(stack))
     )
-    return moved, stayed
+    contexts = rows.contexts[late]
+    on_line = np.where(stack.outside(contexts), lined(stack, seen)(contexts), np.nan)
+    return moved, stayed, on_line
 
 
 def _names(members: Sequence[Member]) -> list[tuple[str, int]]:

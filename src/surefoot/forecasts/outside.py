@@ -5,15 +5,19 @@ from dataclasses import replace
 import numpy as np
 
 from surefoot.costs import Pieces
-from surefoot.forecasts.candidates import Candidate
-from surefoot.forecasts.extrapolation import moving_along, own_past, ranges_of_lines
+from surefoot.costs.quantiles import weighted_quantile
+from surefoot.forecasts.candidates import Candidate, linear_errors
+from surefoot.forecasts.extrapolation import moving_along, nearest_past, own_past, ranges_of_lines
 from surefoot.forecasts.members import Level
 from surefoot.forecasts.rows import Rows
-from surefoot.forecasts.stack import MOST_RANGES_OF_LINES, Stack
+from surefoot.forecasts.stack import MOST_RANGES_OF_LINES, Stack, SureLine
 from surefoot.typing import BoolArray, FloatArray, IntArray
 
 # A past that may be none is followed from these quantiles outwards to see whether that pays.
 OUTER = 0.3
+# A line decides alone outside if it errs by less than this share of what the best constant does, and by
+# less than this one of what the outcome's past does; with so many distinct rows at least.
+SURE, SURE_BESIDE_PAST, LEAST_SURE_ROWS = 0.05, 0.3, 8
 # Decisions may lie outside outcomes by so many ranges over the number of rows, one at most.
 DECISION_GAPS = 20.0
 
@@ -82,6 +86,61 @@ def staying(stack: Stack) -> Stack:
     along = np.zeros_like(stack.least)
     along[stack.trend] = 1.0
     return replace(stack, along=along)
+
+
+def lined(stack: Stack, rows: Rows) -> Stack:
+    """Return the same stack with its linear forecast alone outside."""
+    level = stack.members[1]
+    assert isinstance(level, Level)  # of the linear forecast, as candidates come
+    between = ((rows.contexts > stack.least) & (rows.contexts < stack.most)).any(axis=0)
+    return replace(stack, line=SureLine(level, np.where(between, level.forecast.theta, 0.0)))
+
+
+def is_sure(rows: Rows, past: IntArray, lags: IntArray, errors: FloatArray) -> bool:
+    """Whether a linear forecast hardly errs, for any cost.
+
+    What nearly computes the outcome wherever rows are does so beyond them, too, and every other way to
+    decide there costs many times as much. One that errs as much as outcomes differ from their past, or
+    as a line of earlier outcomes alone, does no such thing: smooth curves go on, and then turn.
+
+    Parameters
+    ----------
+    rows
+        What it was learned from.
+    past, lags
+        As ``pasts`` tells them.
+    errors
+        Of the forecast, learned without the row.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> rows, none = Rows.of(X, X[:, 0] + 3.0 * X[:, 1], None), np.zeros(0, dtype=np.int64)
+    >>> [is_sure(rows, none, none, size * X[:, 0]) for size in (0.05, 0.5)]
+    [True, False]
+    """
+    if len(rows.outcomes) < LEAST_SURE_ROWS:
+        return False
+    size = _mean_deviation(errors, rows.masses)
+    if size >= SURE * _mean_deviation(rows.outcomes, rows.masses):
+        return False
+    nearest, most = nearest_past(rows, past), np.inf
+    if nearest is not None:
+        most = _mean_deviation(rows.outcomes - rows.contexts[:, nearest], rows.masses)
+    if len(lags):
+        before = Rows.of(rows.contexts[:, lags], rows.outcomes, rows.masses)
+        most = min(
+            most,
+            _mean_deviation(
+                linear_errors(before, nearest_past(before, np.arange(len(lags)))), rows.masses
+            ),
+        )
+    return size < SURE_BESIDE_PAST * most
+
+
+def _mean_deviation(values: FloatArray, masses: FloatArray) -> float:
+    """Return the mean distance from the median."""
+    return float(masses @ np.abs(values - weighted_quantile(values, masses, 0.5)) / masses.sum())
 
 
 def _worth_following(stack: Stack, rows: Rows, past: IntArray, pieces: Pieces) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from surefoot.exceptions import InvalidInputError
-from surefoot.forecasts.extrapolation import level_outside, trust_of_farthest
+from surefoot.forecasts.extrapolation import level_outside, trust_of_each, trust_of_farthest
 from surefoot.forecasts.members import Exponential, LeafQuantile, Level, Spreading
 from surefoot.io import register
 from surefoot.typing import BoolArray, FloatArray, IntArray
@@ -43,6 +43,28 @@ class Trend:
 
 @register
 @dataclass(frozen=True, eq=False)
+class SureLine:
+    """A linear forecast that hardly errs and decides alone outside what was seen.
+
+    Attributes
+    ----------
+    level
+        What it decides.
+    slopes
+        What a unit beyond what was seen adds, shape (columns,): nothing in columns of two levels.
+    """
+
+    level: Level
+    slopes: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit."""
+        check_instance("level", self.level, Level, "a Level")
+        check_array("slopes", self.slopes, self.level.forecast.theta.shape)
+
+
+@register
+@dataclass(frozen=True, eq=False)
 class Stack:
     """Decisions of one product: the weighted average of members.
 
@@ -69,6 +91,9 @@ class Stack:
     lines
         For how many ranges below and above linear forecasts are known to go on in each column, shape
         (2, columns), zero where they are not; None is zero everywhere.
+    line
+        What decides alone outside what was seen, in the place of all that is followed there otherwise;
+        None is none. Far numbers may be errors here, too, one by one.
     """
 
     members: tuple[Member, ...]
@@ -83,6 +108,7 @@ class Stack:
     shift: float = 0.0
     along: FloatArray | None = None
     lines: FloatArray | None = None
+    line: SureLine | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit."""
@@ -106,6 +132,9 @@ class Stack:
             check_array("along", self.along, self.least.shape)
         if self.lines is not None:
             check_array("lines", self.lines, (2, len(self.least)))
+        if self.line is not None:
+            check_instance("line", self.line, SureLine, "a SureLine")
+            check_array("line", self.line.slopes, self.least.shape)
         for name in ("margin", "far_margin"):
             check_number(name, getattr(self, name), at_least=0)
         for name in ("lower", "upper", "shift"):
@@ -116,7 +145,10 @@ class Stack:
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Return the decision of each row, shape (rows,)."""
         decided = self._inside(contexts)
-        if self.trend is not None:
+        if self.line is not None:
+            out = self.outside(contexts)
+            decided[out] = self._on_line(self.line, contexts[out])
+        elif self.trend is not None:
             if len(self.trend):
                 self._follow(contexts, self.trend, decided)
             ranges = np.maximum(self._known, 0.0 if len(self.trend) else MOST_RANGES_OF_LINES)
@@ -130,9 +162,19 @@ class Stack:
         members = np.column_stack([member(inside) for member in self.members])
         return np.asarray(np.clip(members, self.lower, self.upper) @ self.weights)
 
+    def _on_line(self, line: SureLine, contexts: FloatArray) -> FloatArray:
+        """Return what a line decides, as far outside as each number is believed."""
+        inside = self._cut(contexts, self.margin)
+        past = np.zeros(0, dtype=np.int64) if self.trend is None else self.trend
+        trusted = trust_of_each(self._outside(contexts) / self._far_from(contexts), past)
+        beyond = trusted * (self._cut(contexts, MOST_RANGES) - inside)
+        return np.asarray(line.level(inside) + beyond @ line.slopes)
+
     @property
     def slopes(self) -> FloatArray:
         """What decisions change with each column by the linear parts of forecasts, shape (columns,)."""
+        if self.line is not None:
+            return self.line.slopes
         slopes, total = np.zeros(len(self.least)), 0.0
         for weight, member in zip(self.weights, self.members, strict=True):
             if isinstance(member, Level | Spreading):
@@ -150,10 +192,15 @@ class Stack:
         """Return how far beyond the nearest contexts inside they lie, as far as that is believed."""
         most = self._cut(contexts, np.maximum(most_ranges, self.margin))
         moves = most - self._cut(contexts, self.margin)
-        # Where lines are known to go on, only what lies beyond them may be an error.
+        return moves * trust_of_farthest(self._outside(contexts) / self._far_from(contexts))
+
+    def _far_from(self, contexts: FloatArray) -> FloatArray:
+        """Return from how many ranges outside on each number may be an error.
+
+        Where lines are known to go on, only what lies beyond them may be one.
+        """
         below, above = self._known
-        far = np.maximum(np.where(contexts < self.least, below, above), self.far_margin)
-        return moves * trust_of_farthest(self._outside(contexts) / far)
+        return np.asarray(np.maximum(np.where(contexts < self.least, below, above), self.far_margin))
 
     def _follow(self, contexts: FloatArray, past: IntArray, decided: FloatArray) -> None:
         """Take those decisions whose own past lies outside to its level."""
@@ -208,6 +255,10 @@ class Stack:
         """Return contexts cut to so many ranges outside what was seen, below and above or both."""
         below, above = np.broadcast_to(margin, (2, len(self.least))) * (self.most - self.least)
         return np.clip(contexts, self.least - below, self.most + above)
+
+    def outside(self, contexts: FloatArray) -> BoolArray:
+        """Return which rows have a number that is cut."""
+        return np.asarray((self._outside(contexts) > self.margin).any(axis=1))
 
     def far(self, contexts: FloatArray) -> BoolArray:
         """Return which numbers are far outside, shape of the contexts; not of constant columns."""
