@@ -10,9 +10,9 @@ over the honest decisions H: few rows leave the weights near w_0, many let the d
 a member whose errors are a small share of the others'. Up to a constant the first part is minus the
 logarithm of the likelihood of outcomes whose errors have a density like exp(-cost), of the scale that
 suits them best. Contexts are cut near what was seen, and decisions near the outcomes seen; beyond, they
-follow the outcome's own past. Rows that look like errors are left out and named. In columns with long
-tails lines may go on. Where rows are in order of time, H holds decisions on later rows, learned from
-earlier ones, too.
+follow the outcome's own past, or a line that hardly errs. Rows that look like errors are left out and
+named. In columns with long tails lines may go on. Where rows are in order of time, H holds decisions on
+later rows, learned from earlier ones, too.
 """
 
 from dataclasses import dataclass, replace
