@@ -124,17 +124,14 @@ def is_sure(rows: Rows, past: IntArray, lags: IntArray, errors: FloatArray) -> b
     size = _mean_deviation(errors, rows.masses)
     if size >= SURE * _mean_deviation(rows.outcomes, rows.masses):
         return False
-    nearest, most = nearest_past(rows, past), np.inf
+    others = []
+    nearest = nearest_past(rows, past)
     if nearest is not None:
-        most = _mean_deviation(rows.outcomes - rows.contexts[:, nearest], rows.masses)
+        others.append(rows.outcomes - rows.contexts[:, nearest])
     if len(lags):
         before = Rows.of(rows.contexts[:, lags], rows.outcomes, rows.masses)
-        most = min(
-            most,
-            _mean_deviation(
-                linear_errors(before, nearest_past(before, np.arange(len(lags)))), rows.masses
-            ),
-        )
+        others.append(linear_errors(before, nearest_past(before, np.arange(len(lags)))))
+    most = min((_mean_deviation(one, rows.masses) for one in others), default=np.inf)
     return size < SURE_BESIDE_PAST * most
 
 
